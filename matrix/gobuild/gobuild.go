@@ -1,0 +1,233 @@
+package gobuild
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// progressInterval is how often a running build tells how far it is.
+const progressInterval = 5 * time.Second
+
+// Program is a Go main package and the way it is built.
+type Program struct {
+	// Name is the file name of the result. Default: the base name of the package or of Dir.
+	Name string
+	// Dir is the root of the module that holds the package.
+	Dir string
+	// Package is the package to build, relative to Dir or an import path. Default: ".".
+	Package string
+	// ModFile is another go.mod to build with, relative to Dir (go build -modfile).
+	ModFile string
+	// Tags are build tags.
+	Tags []string
+	// LDFlags are linker flags in addition to "-s -w".
+	LDFlags string
+	// GOOS and GOARCH are the platform. Default: this machine's.
+	GOOS, GOARCH string
+	// Inputs are the files and folders, relative to Dir, whose content is the cache key
+	// of Cached. Default: the whole of Dir.
+	Inputs []string
+}
+
+// Cached returns the path of the built program in cacheDir/bin, building it first if the
+// cache has no build of the same inputs, flags and Go version. Processes that want the
+// same program wait for one build. progress may be nil.
+func (p Program) Cached(ctx context.Context, cacheDir string, progress func(string)) (string, error) {
+	key, err := p.Key(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cacheDir, "bin")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("create the cache for built programs: %w", err)
+	}
+	path := filepath.Join(dir, p.name()+"-"+key[:16])
+	if built(path) {
+		return path, nil
+	}
+	unlock, err := lock(ctx, path+".lock", func() { report(progress, "waiting for another process that builds "+p.name()) })
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if built(path) {
+		return path, nil
+	}
+	if err := p.Build(ctx, path, progress); err != nil {
+		return "", err
+	}
+	return path, nil
+}
+
+func built(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Build writes the program to out, which is replaced only when the build succeeds.
+// Nothing is cached beyond what the go command caches itself. progress may be nil.
+func (p Program) Build(ctx context.Context, out string, progress func(string)) error {
+	temp, err := os.MkdirTemp(filepath.Dir(out), ".build-")
+	if err != nil {
+		return fmt.Errorf("build %s: %w", p.name(), err)
+	}
+	defer os.RemoveAll(temp)
+	// The program keeps its own name while it is linked: the linker's build ID must not depend on the temporary folder.
+	file := filepath.Join(temp, p.name())
+	total := p.packages(ctx, progress)
+	args := append([]string{"build", "-v", "-o", file}, p.flags()...)
+	cmd := p.command(ctx, append(args, p.pkg())...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("build %s: %w", p.name(), err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("build %s: start the go command: %w", p.name(), err)
+	}
+	errorText := follow(stderr, p.name(), total, progress)
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("build %s: %w", p.name(), ctx.Err())
+		}
+		return fmt.Errorf("build %s in %s: %w\n%s", p.pkg(), p.Dir, err, errorText)
+	}
+	if err := os.Rename(file, out); err != nil {
+		return fmt.Errorf("build %s: %w", p.name(), err)
+	}
+	return nil
+}
+
+// packages counts the packages of the build, downloading modules as needed; 0 if the go
+// command can't tell (the build itself then says why).
+func (p Program) packages(ctx context.Context, progress func(string)) int {
+	report(progress, p.name()+": resolving modules")
+	args := []string{"list", "-deps"}
+	if p.ModFile != "" {
+		args = append(args, "-modfile="+p.ModFile)
+	}
+	if len(p.Tags) > 0 {
+		args = append(args, "-tags="+strings.Join(p.Tags, ","))
+	}
+	out, err := p.command(ctx, append(args, p.pkg())...).Output()
+	if err != nil {
+		return 0
+	}
+	return bytes.Count(out, []byte("\n"))
+}
+
+// follow reads the package names that `go build -v` prints as it compiles, reports the
+// progress, and returns the tail of everything that is not a package name.
+func follow(stderr io.Reader, name string, total int, progress func(string)) string {
+	start := time.Now()
+	last := start
+	compiled := 0
+	var other []string
+	lines := bufio.NewScanner(stderr)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if !packageName(line) {
+			other = append(other, line)
+			if len(other) > 40 {
+				other = other[1:]
+			}
+			continue
+		}
+		compiled++
+		if time.Since(last) >= progressInterval {
+			last = time.Now()
+			report(progress, fmt.Sprintf("%s: compiled %d of at most %d packages in %s", name, compiled, total, time.Since(start).Round(time.Second)))
+		}
+	}
+	return strings.Join(other, "\n")
+}
+
+// packageName tells an import path from a compiler message: the go command prints the
+// former bare, one a line.
+func packageName(line string) bool {
+	return line != "" && !strings.ContainsAny(line, " \t:#")
+}
+
+func (p Program) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = p.Dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS="+p.goos(), "GOARCH="+p.goarch())
+	ownGroup(cmd)
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+func (p Program) flags() []string {
+	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags=" + strings.TrimSpace("-s -w -buildid= "+p.LDFlags)}
+	if p.ModFile != "" {
+		flags = append(flags, "-modfile="+p.ModFile)
+	}
+	if len(p.Tags) > 0 {
+		flags = append(flags, "-tags="+strings.Join(p.Tags, ","))
+	}
+	return flags
+}
+
+func (p Program) name() string {
+	switch {
+	case p.Name != "":
+		return p.Name
+	case p.pkg() == ".":
+		return filepath.Base(p.Dir)
+	default:
+		return filepath.Base(p.pkg())
+	}
+}
+
+func (p Program) pkg() string {
+	if p.Package == "" {
+		return "."
+	}
+	return p.Package
+}
+
+func (p Program) goos() string {
+	if p.GOOS == "" {
+		return runtime.GOOS
+	}
+	return p.GOOS
+}
+
+func (p Program) goarch() string {
+	if p.GOARCH == "" {
+		return runtime.GOARCH
+	}
+	return p.GOARCH
+}
+
+func report(progress func(string), text string) {
+	if progress != nil {
+		progress(text)
+	}
+}
+
+// ErrNoGo says that there is no go command to build with.
+var ErrNoGo = errors.New("the go command is not on the PATH: install Go (https://go.dev/dl)")
+
+// goVersion is what the go command of this machine calls itself in dir: a toolchain line
+// of a module's go.mod can select another one than on the PATH.
+func (p Program) goVersion(ctx context.Context) (string, error) {
+	out, err := p.command(ctx, "env", "GOVERSION").Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", ErrNoGo
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask the go command for its version in %s: %w", p.Dir, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

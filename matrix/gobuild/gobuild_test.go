@@ -1,0 +1,138 @@
+package gobuild
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// module writes a small Go module and returns its folder.
+func module(t *testing.T, source string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "hello")
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/hello\n\ngo 1.26\n")
+	write(t, filepath.Join(dir, "main.go"), source)
+	return dir
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const hello = "package main\n\nvar version = \"none\"\n\nfunc main() { println(\"hello\", version) }\n"
+
+func TestCachedBuildsOnceForManyCallers(t *testing.T) {
+	dir, cache := module(t, hello), t.TempDir()
+	program := Program{Dir: dir, LDFlags: "-X main.version=1.2.3"}
+	var builds sync.Map
+	var group sync.WaitGroup
+	paths := make([]string, 3)
+	for i := range paths {
+		group.Go(func() {
+			path, err := program.Cached(context.Background(), cache, func(text string) {
+				if strings.Contains(text, "resolving modules") {
+					builds.Store(i, true)
+				}
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			paths[i] = path
+		})
+	}
+	group.Wait()
+	count := 0
+	builds.Range(func(any, any) bool { count++; return true })
+	if count != 1 {
+		t.Errorf("three callers built %d times, want 1", count)
+	}
+	if paths[0] != paths[1] || paths[0] != paths[2] {
+		t.Errorf("callers got different files: %v", paths)
+	}
+	out, err := exec.Command(paths[0]).CombinedOutput()
+	if err != nil || string(out) != "hello 1.2.3\n" {
+		t.Errorf("the program prints %q (%v), want \"hello 1.2.3\"", out, err)
+	}
+}
+
+func TestKeyFollowsContent(t *testing.T) {
+	dir := module(t, hello)
+	program := Program{Dir: dir}
+	key := func(p Program) string {
+		t.Helper()
+		k, err := p.Key(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	before := key(program)
+	if other := key(Program{Dir: module(t, hello)}); other != before {
+		t.Errorf("the same content in another folder has key %s, want %s", other, before)
+	}
+	write(t, filepath.Join(dir, "main_test.go"), "package main\n")
+	if key(program) != before {
+		t.Error("a test file changed the key of the program")
+	}
+	if key(Program{Dir: dir, LDFlags: "-X main.version=2"}) == before {
+		t.Error("linker flags did not change the key")
+	}
+	write(t, filepath.Join(dir, "other.go"), "package main\n")
+	if key(program) == before {
+		t.Error("a new source file did not change the key")
+	}
+}
+
+func TestSameSourceGivesSameBytes(t *testing.T) {
+	var files [2][]byte
+	for i := range files {
+		dir := module(t, hello)
+		out := filepath.Join(t.TempDir(), "program")
+		if err := (Program{Dir: dir}).Build(context.Background(), out, nil); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = content
+	}
+	if string(files[0]) != string(files[1]) {
+		t.Error("two builds of the same source in two folders differ")
+	}
+}
+
+func TestBuildErrorShowsTheCompilersMessage(t *testing.T) {
+	dir, out := module(t, "package main\n\nfunc main() { undefined() }\n"), filepath.Join(t.TempDir(), "program")
+	err := (Program{Dir: dir}).Build(context.Background(), out, nil)
+	if err == nil || !strings.Contains(err.Error(), "main.go:3:15: undefined: undefined") {
+		t.Errorf("error is %v, want the compiler's message with its position", err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(out)); len(entries) != 0 {
+		t.Errorf("a failed build left %v", entries)
+	}
+}
+
+func TestCancelEndsTheBuild(t *testing.T) {
+	dir, cache := module(t, hello), t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	start := time.Now()
+	if _, err := (Program{Dir: dir}).Cached(ctx, cache, nil); err == nil {
+		t.Error("a cancelled build succeeded")
+	}
+	if time.Since(start) > time.Minute {
+		t.Error("a cancelled build hung")
+	}
+}
