@@ -1,0 +1,122 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
+)
+
+// DefaultKubernetes is the version of a cluster that asks for none.
+const DefaultKubernetes = "1.34.4"
+
+// modulePath is how a checkout of the repository is known.
+const modulePath = "github.com/trussiumhq/trussium-operator"
+
+// release is a Kubernetes version that the embedded cluster can be built from.
+type release struct {
+	// modFile is the go.mod that pins it, relative to tools/controlplane; empty for the
+	// module's own.
+	modFile string
+	// tags select the code for what its internal interfaces have different.
+	tags []string
+}
+
+var releases = map[string]release{
+	DefaultKubernetes: {},
+}
+
+// KubernetesVersions are the versions that an embedded cluster can have.
+func KubernetesVersions() []string {
+	var versions []string
+	for version := range releases {
+		versions = append(versions, version)
+	}
+	slices.Sort(versions)
+	return versions
+}
+
+// program describes the build of the embedded cluster's binary.
+func program(repository, kubernetes string) (gobuild.Program, error) {
+	r, ok := releases[kubernetes]
+	if !ok {
+		return gobuild.Program{}, fmt.Errorf("no embedded cluster of Kubernetes %s: choose one of %s, or use the provider kind",
+			kubernetes, strings.Join(KubernetesVersions(), ", "))
+	}
+	inputs := []string{"main.go", "internal"}
+	if r.modFile == "" {
+		inputs = append(inputs, "go.mod", "go.sum")
+	} else {
+		inputs = append(inputs, r.modFile, strings.TrimSuffix(r.modFile, ".mod")+".sum")
+	}
+	return gobuild.Program{
+		Name:    "controlplane-" + kubernetes,
+		Dir:     filepath.Join(repository, "tools", "controlplane"),
+		ModFile: r.modFile,
+		Tags:    r.tags,
+		LDFlags: versionFlags(kubernetes),
+		Inputs:  inputs,
+	}, nil
+}
+
+// versionFlags make every component say the version it was built from; without them it
+// would be that of an unreleased build.
+func versionFlags(kubernetes string) string {
+	major, rest, _ := strings.Cut(kubernetes, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	var flags []string
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		for name, value := range map[string]string{"gitVersion": "v" + kubernetes, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"} {
+			flags = append(flags, "-X "+pkg+"."+name+"="+value)
+		}
+	}
+	slices.Sort(flags) // a map has no order, and the flags are part of the cache key
+	return strings.Join(flags, " ")
+}
+
+// Build returns the path of the binary for a Kubernetes version and its content key. The
+// first build of a version compiles Kubernetes, which takes minutes; its result, and the
+// progress of one that was cancelled, are cached.
+func Build(ctx context.Context, repository, cacheDir, kubernetes string, progress func(string)) (path, key string, err error) {
+	p, err := program(repository, kubernetes)
+	if err != nil {
+		return "", "", err
+	}
+	if key, err = p.Key(ctx); err != nil {
+		return "", "", fmt.Errorf("build the embedded cluster: %w", err)
+	}
+	if path, err = p.Cached(ctx, cacheDir, progress); err != nil {
+		return "", "", fmt.Errorf("build the embedded cluster: %w", err)
+	}
+	return path, key, nil
+}
+
+// FindRepository returns the root of the checkout that dir is in.
+func FindRepository(dir string) (string, error) {
+	for current := dir; ; current = filepath.Dir(current) {
+		content, err := os.ReadFile(filepath.Join(current, "go.mod"))
+		if err == nil && strings.HasPrefix(string(content), "module "+modulePath+"\n") {
+			return current, nil
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("look for the checkout: %w", err)
+		}
+		if current == filepath.Dir(current) {
+			return "", fmt.Errorf("%s is not in a checkout of %s", dir, modulePath)
+		}
+	}
+}
+
+// defaultCacheDir is the matrix's folder in the user's cache.
+func defaultCacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder: %w", err)
+	}
+	return filepath.Join(dir, "trussium-matrix"), nil
+}

@@ -1,0 +1,26 @@
+//go:build !linux
+
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+)
+
+var errUnsupported = fmt.Errorf("the embedded cluster needs Linux, this is %s: use --provider kind", runtime.GOOS)
+
+type handle struct{ release func() }
+
+func (*handle) done() <-chan struct{}      { return nil }
+func (*handle) stop(context.Context) error { return errUnsupported }
+
+func preflight(context.Context, bool) error { return errUnsupported }
+
+func launch(context.Context, string, []string, Options) (*handle, status, error) {
+	return nil, status{}, errUnsupported
+}
+
+func connect(context.Context, string) (*handle, status, error) {
+	return nil, status{}, errUnsupported
+}
