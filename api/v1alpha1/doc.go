@@ -1,0 +1,12 @@
+// Package v1alpha1 is the TrussiumRuntime API.
+//
+// Field names, bounds and defaults are a contract with every object stored by an
+// earlier release: a bound may be added only on the field itself, where
+// Kubernetes tolerates unchanged old values, and is never tightened elsewhere.
+//
+// The deep copies, the CustomResourceDefinition and its validation are generated
+// from the markers in this package (`make generate`).
+//
+// +kubebuilder:object:generate=true
+// +groupName=runtime.trussium.io
+package v1alpha1

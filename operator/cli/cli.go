@@ -1,0 +1,66 @@
+// Package cli is the command line of the operator binary.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/trussiumhq/trussium-operator/operator/manager"
+)
+
+// Run runs the command line args and returns the exit code of the process. It
+// ends early, in good order, on SIGTERM and SIGINT; a second signal kills it.
+func Run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	command := root(stdout)
+	command.SetArgs(args)
+	command.SetOut(stdout)
+	command.SetErr(stderr)
+	if err := command.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(stderr, "error:", err)
+		return 1
+	}
+	return 0
+}
+
+func root(stdout io.Writer) *cobra.Command {
+	options := manager.DefaultOptions()
+	command := &cobra.Command{
+		Use:           "manager",
+		Short:         "Run the Trussium operator",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       manager.CurrentVersion(),
+		RunE: func(command *cobra.Command, _ []string) error {
+			log := jsonLog(stdout, options.LogLevel)
+			config, err := ctrl.GetConfig()
+			if err != nil {
+				return fmt.Errorf("find the cluster: %w", err)
+			}
+			return manager.Run(command.Context(), config, options, log)
+		},
+	}
+	options.AddFlags(command.Flags())
+	return command
+}
+
+// jsonLog makes one JSON object of every log line, those of the libraries too.
+func jsonLog(stdout io.Writer, level slog.Level) logr.Logger {
+	log := logr.FromSlogHandler(slog.NewJSONHandler(stdout, &slog.HandlerOptions{Level: level}))
+	ctrl.SetLogger(log)
+	klog.SetLogger(log.WithName("client-go"))
+	return log
+}

@@ -1,0 +1,114 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/operator/desired"
+)
+
+// managedKind is one kind of object that the operator keeps for every runtime.
+type managedKind struct {
+	// name is the kind as users know it.
+	name string
+	// ignoreStatus says that the kind's status is of no interest and changes often.
+	ignoreStatus bool
+	// object returns an empty object of the kind.
+	object func() client.Object
+	// plan compares live, nil when it does not exist, with what the runtime asks for.
+	plan func(runtime *v1alpha1.TrussiumRuntime, live client.Object) (patch, error)
+}
+
+// patch is what server-side apply has to send for one object.
+type patch struct {
+	// body is the apply configuration; nil when applying it would change nothing.
+	body []byte
+}
+
+// kinds are the managed kinds in the order in which they are applied: what the
+// Pods refer to comes before the Deployment.
+func kinds() []managedKind {
+	budget := kindOf("PodDisruptionBudget", policyv1ac.ExtractPodDisruptionBudget,
+		always[*policyv1.PodDisruptionBudget](desired.PodDisruptionBudget))
+	budget.ignoreStatus = true
+
+	return []managedKind{
+		kindOf("ConfigMap", corev1ac.ExtractConfigMap, always[*corev1.ConfigMap](desired.ConfigMap)),
+		kindOf("ServiceAccount", corev1ac.ExtractServiceAccount, desired.ServiceAccount),
+		kindOf("Service", corev1ac.ExtractService, always[*corev1.Service](desired.Service)),
+		kindOf("Deployment", appsv1ac.ExtractDeployment,
+			func(runtime *v1alpha1.TrussiumRuntime, _ *appsv1.Deployment) (*appsv1ac.DeploymentApplyConfiguration, error) {
+				return desired.Deployment(runtime)
+			}),
+		budget,
+	}
+}
+
+// always adapts a builder that neither looks at the live object nor fails.
+func always[Live any, Config any](build func(*v1alpha1.TrussiumRuntime) Config) func(*v1alpha1.TrussiumRuntime, Live) (Config, error) {
+	return func(runtime *v1alpha1.TrussiumRuntime, _ Live) (Config, error) {
+		return build(runtime), nil
+	}
+}
+
+// applyConfiguration is a pointer to a typed apply configuration.
+type applyConfiguration[Config any] interface {
+	comparable
+	WithUID(types.UID) Config
+}
+
+// kindOf describes a kind by its builder and by client-go's function that
+// extracts, from a live object, the fields that a field manager owns.
+func kindOf[T any, Live interface {
+	*T
+	client.Object
+}, Config applyConfiguration[Config]](
+	name string,
+	extract func(Live, string) (Config, error),
+	build func(*v1alpha1.TrussiumRuntime, Live) (Config, error),
+) managedKind {
+	return managedKind{
+		name:   name,
+		object: func() client.Object { return Live(new(T)) },
+		plan: func(runtime *v1alpha1.TrussiumRuntime, object client.Object) (patch, error) {
+			var live Live
+			if object != nil {
+				live = object.(Live)
+			}
+			want, err := build(runtime, live)
+			if err != nil {
+				return patch{}, fmt.Errorf("build %s %s/%s: %w", name, runtime.Namespace, runtime.Name, err)
+			}
+			if live != nil {
+				// What the operator owns, with the live values, is exactly what it
+				// would send: then sending it changes neither values nor ownership.
+				have, err := extract(live, desired.FieldManager)
+				if err != nil {
+					return patch{}, fmt.Errorf("read the field ownership of %s %s/%s: %w", name, runtime.Namespace, runtime.Name, err)
+				}
+				if equality.Semantic.DeepEqual(want, have) {
+					return patch{}, nil
+				}
+				// Bind the request to the object that was judged. Should another
+				// have taken its place, the API server answers with a conflict.
+				want = want.WithUID(live.GetUID())
+			}
+			body, err := json.Marshal(want)
+			if err != nil {
+				return patch{}, fmt.Errorf("encode %s %s/%s: %w", name, runtime.Namespace, runtime.Name, err)
+			}
+			return patch{body: body}, nil
+		},
+	}
+}

@@ -1,0 +1,143 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/operator/desired"
+)
+
+// managedObject is one managed object of one runtime.
+type managedObject struct {
+	kind managedKind
+	// live is the object as it was read or as it was just applied; nil when it
+	// does not exist.
+	live  client.Object
+	claim claim
+}
+
+// gather reads the managed objects of the runtime, from the caches where they are there.
+func (r *Reconciler) gather(ctx context.Context, runtime *v1alpha1.TrussiumRuntime) ([]*managedObject, error) {
+	var objects []*managedObject
+	for _, kind := range kinds() {
+		live, err := r.read(ctx, kind, client.ObjectKeyFromObject(runtime))
+		if err != nil {
+			return nil, fmt.Errorf("read %s %s/%s: %w", kind.name, runtime.Namespace, runtime.Name, err)
+		}
+		object := &managedObject{kind: kind, live: live}
+		if live != nil {
+			object.claim = claimOn(runtime, live)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// read returns nil when the object does not exist. The caches hold only what
+// carries the operator's label, so that a miss is looked up again: the name may
+// be taken by somebody else.
+func (r *Reconciler) read(ctx context.Context, kind managedKind, key types.NamespacedName) (client.Object, error) {
+	object := kind.object()
+	err := r.Client.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) {
+		err = r.Live.Get(ctx, key, object)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+// bring applies what differs, in order. Nothing at all is written while one of
+// the names is taken by somebody else.
+func (r *Reconciler) bring(ctx context.Context, runtime *v1alpha1.TrussiumRuntime, objects []*managedObject) error {
+	for _, object := range objects {
+		if err := refuse(runtime, object); err != nil {
+			return err
+		}
+	}
+	for _, object := range objects {
+		if object.claim == claimLeaving {
+			// Its deletion wakes this runtime again.
+			log.FromContext(ctx).V(1).Info("waiting for an object to be deleted", "kind", object.kind.name)
+			return nil
+		}
+		if err := r.apply(ctx, runtime, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuse returns the reason why the object must not be written, or nil.
+func refuse(runtime *v1alpha1.TrussiumRuntime, object *managedObject) error {
+	collision := &collisionError{kind: object.kind.name, namespace: runtime.Namespace, name: runtime.Name}
+	switch {
+	case object.live == nil && reserved(object.kind.name, runtime.Namespace, runtime.Name):
+		collision.reserved = true
+		return collision
+	case object.live != nil && object.claim == claimForeign:
+		collision.owner = metav1.GetControllerOf(object.live)
+		return collision
+	}
+	return nil
+}
+
+// apply writes the object if that changes anything, and leaves the API server's
+// answer in it.
+func (r *Reconciler) apply(ctx context.Context, runtime *v1alpha1.TrussiumRuntime, object *managedObject) error {
+	if object.live != nil {
+		if err := r.takeOver(ctx, runtime, object); err != nil {
+			return err
+		}
+	}
+	patch, err := object.kind.plan(runtime, object.live)
+	if err != nil || patch.body == nil {
+		return err
+	}
+
+	applied := object.kind.object()
+	applied.SetNamespace(runtime.Namespace)
+	applied.SetName(runtime.Name)
+	request := client.RawPatch(types.ApplyPatchType, patch.body)
+	if err := r.Client.Patch(ctx, applied, request, client.FieldOwner(desired.FieldManager), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply %s %s/%s: %w", object.kind.name, runtime.Namespace, runtime.Name, err)
+	}
+	log.FromContext(ctx).Info("applied", "kind", object.kind.name, "created", object.live == nil,
+		"resourceVersion", applied.GetResourceVersion())
+	object.live = applied
+	return nil
+}
+
+// takeOver moves the fields that an earlier operator wrote with plain updates to
+// the operator's own apply ownership, so that those no longer wanted disappear
+// with the next apply.
+func (r *Reconciler) takeOver(ctx context.Context, runtime *v1alpha1.TrussiumRuntime, object *managedObject) error {
+	writers, err := earlierWriters(runtime, object.live)
+	if err != nil || len(writers) == 0 {
+		return err
+	}
+	body, err := csaupgrade.UpgradeManagedFieldsPatch(object.live, writers, desired.FieldManager)
+	if err != nil {
+		return fmt.Errorf("take over %s %s/%s: %w", object.kind.name, runtime.Namespace, runtime.Name, err)
+	}
+	if body == nil {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, object.live, client.RawPatch(types.JSONPatchType, body), client.FieldOwner(desired.FieldManager)); err != nil {
+		return fmt.Errorf("take over %s %s/%s: %w", object.kind.name, runtime.Namespace, runtime.Name, err)
+	}
+	log.FromContext(ctx).Info("took over fields of an earlier operator", "kind", object.kind.name)
+	return nil
+}
