@@ -1,0 +1,220 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/trussiumhq/trussium-operator/matrix/git"
+	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
+)
+
+// Paths in a checkout of this repository.
+const (
+	chartPath     = "charts/trussium-operator"
+	operatorPath  = "operator"
+	simulatorPath = "tools/runtimesim"
+)
+
+// versionVariable is the variable of the operator that holds its version.
+const versionVariable = "github.com/trussiumhq/trussium-operator/operator/manager.Version"
+
+// Generated are the paths in a checkout that the matrix itself writes. Changes there do not
+// make a checkout dirty.
+var Generated = []string{"UPGRADE-MATRIX.md", "evidence"}
+
+// Builder resolves releases and runtime images. Each method returns at once what the cache has.
+type Builder struct {
+	// Repository is the root of the checkout.
+	Repository string
+	// CacheDir holds the artifacts (in oci) and the built programs (in bin). It can be deleted at any time.
+	CacheDir string
+	// Arch is the architecture of the images. Default: this machine's.
+	Arch string
+	// Published is asked first for releases and runtime images, if it is not nil.
+	Published *Published
+	// Progress receives one line of text for each step that takes long. It may be nil.
+	Progress func(string)
+}
+
+// Checkout is the working tree as a release: the candidate. Its version is that of its chart.
+func (b *Builder) Checkout(ctx context.Context) (Release, error) {
+	repository := git.Repository{Dir: b.Repository}
+	head, err := repository.Head(ctx)
+	if err != nil {
+		return Release{}, gitError(err)
+	}
+	changes, err := repository.Changes(ctx, Generated...)
+	if err != nil {
+		return Release{}, gitError(err)
+	}
+	packaged, err := packageChart(filepath.Join(b.Repository, chartPath))
+	if err != nil {
+		return Release{}, err
+	}
+	chart, err := b.store().putChart(packaged.key(), packaged)
+	if err != nil {
+		return Release{}, err
+	}
+	tag := imageTag(packaged.metadata)
+	program, err := b.program(ctx, "./"+operatorPath)
+	if err != nil {
+		return Release{}, err
+	}
+	program.LDFlags = versionFlag(tag)
+	binary, err := b.cached(ctx, program)
+	if err != nil {
+		return Release{}, err
+	}
+	// Without the commit among its labels, the image stays the same when a commit does not touch it.
+	spec := operatorImage(tag, "", b.arch())
+	key, err := imageKey(spec, binary)
+	if err != nil {
+		return Release{}, err
+	}
+	image, err := b.store().putImage(key, spec, binary)
+	if err != nil {
+		return Release{}, err
+	}
+	return Release{
+		Version: packaged.metadata.Version,
+		Source:  SourceCheckout,
+		Commit:  head,
+		Dirty:   len(changes) > 0,
+		Chart:   chart.artifact(ChartRepository + ":" + packaged.metadata.Version),
+		Image:   image.artifact(OperatorRepository + ":" + tag),
+	}, nil
+}
+
+// Release resolves a release that is not the checkout: as it is published, if Published is set
+// and has it, else from the commit that it was cut from.
+func (b *Builder) Release(ctx context.Context, version, commit string) (Release, error) {
+	if b.Published != nil {
+		release, err := b.published(ctx, version)
+		if !errors.Is(err, ErrNotPublished) {
+			return release, err
+		}
+		b.progress(fmt.Sprintf("operator %s is not published: building it from commit %s", version, commit))
+	}
+	return b.Commit(ctx, version, commit)
+}
+
+// Commit rebuilds the release from the commit of this repository that it was cut from. The
+// checkout is not touched.
+func (b *Builder) Commit(ctx context.Context, version, commit string) (Release, error) {
+	goVersion, err := goVersion(ctx)
+	if err != nil {
+		return Release{}, err
+	}
+	part := func(name string) string {
+		return key(map[string]string{"recipe": recipe, "part": name, "version": version, "commit": commit, "go": goVersion, "arch": b.arch()})
+	}
+	release := Release{Version: version, Source: SourceCommit, Commit: commit}
+	chart, chartFound, err := b.store().get(part("chart"))
+	if err != nil {
+		return Release{}, err
+	}
+	image, imageFound, err := b.store().get(part("image"))
+	if err != nil {
+		return Release{}, err
+	}
+	if !chartFound || !imageFound {
+		chart, image, err = b.buildCommit(ctx, version, commit, part)
+		if err != nil {
+			return Release{}, fmt.Errorf("release %s: %w", version, err)
+		}
+	}
+	content, err := chart.image()
+	if err != nil {
+		return Release{}, infrastructure(fmt.Errorf("read the chart of release %s from the cache: %w", version, err))
+	}
+	metadata, err := chartMetadata(content)
+	if err != nil {
+		return Release{}, infrastructure(fmt.Errorf("read the chart of release %s from the cache: %w", version, err))
+	}
+	release.Chart = chart.artifact(ChartRepository + ":" + version)
+	release.Image = image.artifact(OperatorRepository + ":" + imageTag(metadata))
+	return release, nil
+}
+
+// buildCommit packages the chart and builds the operator image of a commit.
+func (b *Builder) buildCommit(ctx context.Context, version, commit string, part func(string) string) (chart, image entry, err error) {
+	tree, err := os.MkdirTemp("", "release-")
+	if err != nil {
+		return entry{}, entry{}, infrastructure(fmt.Errorf("create a folder for commit %s: %w", commit, err))
+	}
+	defer os.RemoveAll(tree)
+	if err := (git.Repository{Dir: b.Repository}).Extract(ctx, commit, tree); err != nil {
+		return entry{}, entry{}, gitError(err)
+	}
+	packaged, err := packageChart(filepath.Join(tree, chartPath))
+	if err != nil {
+		return entry{}, entry{}, err
+	}
+	if packaged.metadata.Version != version {
+		return entry{}, entry{}, badInput(fmt.Errorf("commit %s has the chart version %s: name the commit that the release was cut from", commit, packaged.metadata.Version))
+	}
+	tag := imageTag(packaged.metadata)
+	program := gobuild.Program{Dir: tree, Package: "./" + operatorPath, LDFlags: versionFlag(tag), GOOS: "linux", GOARCH: b.arch()}
+	binary := filepath.Join(tree, "manager")
+	b.progress(fmt.Sprintf("operator %s: building it from commit %.12s", version, commit))
+	if err := program.Build(ctx, binary, b.Progress); err != nil {
+		return entry{}, entry{}, buildError(ctx, err)
+	}
+	chart, err = b.store().putChart(part("chart"), packaged)
+	if err != nil {
+		return entry{}, entry{}, err
+	}
+	image, err = b.store().putImage(part("image"), operatorImage(tag, commit, b.arch()), binary)
+	return chart, image, err
+}
+
+// operatorImage describes the operator image. The revision is left out if it is empty.
+func operatorImage(tag, revision, arch string) imageSpec {
+	labels := labels("trussium-operator", tag)
+	if revision != "" {
+		labels["org.opencontainers.image.revision"] = revision
+	}
+	return imageSpec{Path: "/manager", User: "65532:65532", Arch: arch, Labels: labels}
+}
+
+func labels(title, version string) map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":    title,
+		"org.opencontainers.image.version":  version,
+		"org.opencontainers.image.source":   "https://github.com/trussiumhq/trussium-operator",
+		"org.opencontainers.image.licenses": "Apache-2.0",
+	}
+}
+
+func versionFlag(version string) string {
+	return "-X " + versionVariable + "=" + version
+}
+
+func (b *Builder) store() store {
+	return store{dir: filepath.Join(b.CacheDir, "oci")}
+}
+
+func (b *Builder) arch() string {
+	if b.Arch != "" {
+		return b.Arch
+	}
+	return runtime.GOARCH
+}
+
+func (b *Builder) progress(text string) {
+	if b.Progress != nil {
+		b.Progress(text)
+	}
+}
+
+// gitError tells a wrong folder or commit from a fault of the machine.
+func gitError(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return badInput(err)
+}

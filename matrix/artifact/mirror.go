@@ -1,0 +1,62 @@
+package artifact
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+// Mirror is a registry that stands in for another one.
+type Mirror struct {
+	// Host is the registry that it stands in for, as in ghcr.io.
+	Host string
+	// Base is HOST[:PORT][/PREFIX]: what replaces Host in a reference.
+	Base string
+}
+
+// ParseMirror reads HOST=HOST[:PORT][/PREFIX], as in ghcr.io=127.0.0.1:5000/mirror.
+func ParseMirror(text string) (Mirror, error) {
+	host, base, found := strings.Cut(text, "=")
+	base = strings.TrimSuffix(base, "/")
+	if !found || host == "" || base == "" || strings.Contains(host, "/") {
+		return Mirror{}, badInput(fmt.Errorf("mirror %q: write HOST=HOST[:PORT][/PREFIX], as in ghcr.io=127.0.0.1:5000/mirror", text))
+	}
+	if _, scheme, found := strings.Cut(base, "://"); found {
+		return Mirror{}, badInput(fmt.Errorf("mirror %q: leave the scheme out and write %s=%s", text, host, scheme))
+	}
+	mirror := Mirror{Host: host, Base: base}
+	if _, err := name.NewTag(mirror.rewrite(host+"/repository:tag"), name.StrictValidation); err != nil {
+		return Mirror{}, badInput(fmt.Errorf("mirror %q: %w", text, err))
+	}
+	return mirror, nil
+}
+
+// rewrite is the reference at the mirror, or as it was if it is for another registry.
+func (m Mirror) rewrite(ref string) string {
+	host, path, found := strings.Cut(ref, "/")
+	if !found || host != m.Host {
+		return ref
+	}
+	return m.Base + "/" + path
+}
+
+// plainHTTPOnLoopback refuses plain HTTP to other machines, where anyone on the way could
+// exchange what a tag points to.
+type plainHTTPOnLoopback struct {
+	base http.RoundTripper
+}
+
+func (t plainHTTPOnLoopback) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Scheme == "http" && !loopback(request.URL.Hostname()) {
+		return nil, fmt.Errorf("plain HTTP to %s is refused: it is allowed on loopback only", request.URL.Host)
+	}
+	return t.base.RoundTrip(request)
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
