@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 	"github.com/trussiumhq/trussium-operator/matrix/git"
 	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
 )
@@ -110,7 +111,7 @@ func (b *Builder) Commit(ctx context.Context, version, commit string) (Release, 
 		return Release{}, err
 	}
 	part := func(name string) string {
-		return key(map[string]string{"recipe": recipe, "part": name, "version": version, "commit": commit, "go": goVersion, "arch": b.arch()})
+		return contentkey.Of(map[string]string{"recipe": recipe, "part": name, "version": version, "commit": commit, "go": goVersion, "arch": b.arch()})
 	}
 	release := Release{Version: version, Source: SourceCommit, Commit: commit}
 	chart, chartFound, err := b.store().get(part("chart"))

@@ -21,6 +21,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/registry"
+
+	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 )
 
 // chartPackage is a packaged Helm chart.
@@ -100,7 +102,7 @@ func withoutTimes(archive []byte) ([]byte, error) {
 // key is the content key of the packaged chart.
 func (p chartPackage) key() string {
 	digest := sha256.Sum256(p.archive)
-	return key(map[string]string{"recipe": recipe, "chart": hex.EncodeToString(digest[:])})
+	return contentkey.Of(map[string]string{"recipe": recipe, "chart": hex.EncodeToString(digest[:])})
 }
 
 // putChart keeps a packaged chart.

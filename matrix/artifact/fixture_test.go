@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 )
 
 // sourceFiles are a repository of the shape of this one, with programs that build in a second.
@@ -98,7 +100,7 @@ func binaryFile(t *testing.T, content string) string {
 // testImage is an artifact made of a file with the content.
 func testImage(t *testing.T, s store, ref, content string) Artifact {
 	t.Helper()
-	image, err := s.putImage(key(map[string]string{"content": content}), imageSpec{Path: "/program", User: "1:1", Arch: "amd64"}, binaryFile(t, content))
+	image, err := s.putImage(contentkey.Of(map[string]string{"content": content}), imageSpec{Path: "/program", User: "1:1", Arch: "amd64"}, binaryFile(t, content))
 	if err != nil {
 		t.Fatal(err)
 	}

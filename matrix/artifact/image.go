@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/stream"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 )
 
 // epoch is the time of everything in an image: a real one would change the digest.
@@ -115,7 +117,7 @@ func imageKey(spec imageSpec, file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return key(map[string]string{"recipe": recipe, "binary": digest, "image": string(description)}), nil
+	return contentkey.Of(map[string]string{"recipe": recipe, "binary": digest, "image": string(description)}), nil
 }
 
 // putImage keeps the image of the binary that the file holds.

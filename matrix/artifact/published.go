@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 )
 
 // Published are the registries that releases are published in.
@@ -75,7 +77,7 @@ func (b *Builder) pull(ctx context.Context, ref string) (Artifact, error) {
 	if err != nil {
 		return Artifact{}, pullError(ctx, location, err)
 	}
-	found, err := b.store().put(key(map[string]string{
+	found, err := b.store().put(contentkey.Of(map[string]string{
 		"recipe":    recipe,
 		"published": descriptor.Digest.String(),
 		"arch":      b.arch(),

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,15 +35,6 @@ type store struct {
 type entry struct {
 	layout layout.Path
 	root   v1.Descriptor
-}
-
-// key is a content key: a hash over named inputs, independent of their order.
-func key(inputs map[string]string) string {
-	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		fmt.Fprintf(h, "%d:%s%d:%s", len(name), name, len(inputs[name]), inputs[name])
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // get returns the entry of the key. A damaged entry is deleted and counts as missing.

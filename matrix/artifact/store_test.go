@@ -9,33 +9,14 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-)
 
-func TestKey(t *testing.T) {
-	base := key(map[string]string{"a": "1", "b": "2"})
-	if again := key(map[string]string{"b": "2", "a": "1"}); again != base {
-		t.Errorf("the same inputs: got %s and %s", base, again)
-	}
-	for name, other := range map[string]map[string]string{
-		"another value":       {"a": "1", "b": "3"},
-		"another name":        {"a": "1", "c": "2"},
-		"values exchanged":    {"a": "2", "b": "1"},
-		"one more input":      {"a": "1", "b": "2", "c": ""},
-		"the border moved":    {"a": "11:b", "b": "2"},
-		"an input left out":   {"a": "1"},
-		"no inputs":           {},
-		"one input swallowed": {"a": "11:b1:2"},
-	} {
-		if key(other) == base {
-			t.Errorf("%s: got the same key", name)
-		}
-	}
-}
+	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
+)
 
 func TestPutWritesOnce(t *testing.T) {
 	s := store{dir: filepath.Join(t.TempDir(), "oci")}
 	first := testImage(t, s, OperatorRepository+":1", "program")
-	second, err := s.put(key(map[string]string{"content": "program"}), func(layout.Path) error {
+	second, err := s.put(contentkey.Of(map[string]string{"content": "program"}), func(layout.Path) error {
 		return errors.New("written again")
 	})
 	if err != nil || second.root.Digest.String() != first.Digest {
@@ -78,7 +59,7 @@ func TestDamagedEntry(t *testing.T) {
 			}
 		},
 	}
-	entryKey := key(map[string]string{"content": "program"})
+	entryKey := contentkey.Of(map[string]string{"content": "program"})
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
 			s := store{dir: t.TempDir()}
