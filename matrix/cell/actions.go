@@ -1,0 +1,202 @@
+package cell
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/cluster"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/helm"
+)
+
+// Names as the upgrade document has them.
+const (
+	releaseName       = "trussium-operator"
+	operatorNamespace = "trussium-operator-system"
+	runtimeNamespace  = "runtimes"
+	runtimeName       = "assistant"
+	runtimeReplicas   = 2
+)
+
+// requestTimeout bounds a request of the tool to the API server.
+const requestTimeout = 30 * time.Second
+
+func startCluster(ctx context.Context, r *run) (check.Result, error) {
+	var result check.Result
+	live, err := r.env.Provider.Start(ctx, cluster.Spec{
+		Name: "trussium-matrix", Dir: r.clusterDir(), Kubernetes: r.spec.Kubernetes,
+		Mirrors: r.env.Mirrors, Retain: r.env.Retain, Progress: r.progress,
+	})
+	if err != nil {
+		return result, err
+	}
+	r.cluster = live
+	if err := r.connect(ctx); err != nil {
+		return result, err
+	}
+	info := live.Info()
+	r.document.Cluster = evidence.Cluster{Provider: info.Provider, Kubernetes: r.observed, Control: info.Control, Limits: info.Limits}
+	result.See("%s cluster, Kubernetes %s", info.Provider, r.observed)
+	return result, nil
+}
+
+// connect makes the clients for the cluster, and learns its exact version from it.
+func (r *run) connect(ctx context.Context) error {
+	config, err := clientcmd.BuildConfigFromFlags("", r.cluster.Kubeconfig())
+	if err != nil {
+		return fmt.Errorf("read the cluster's kubeconfig: %w", err)
+	}
+	config.QPS = -1 // the tool's own requests must not wait for each other
+	config.Timeout = requestTimeout
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("set up the cluster's client: %w", err)
+	}
+	direct, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return fmt.Errorf("set up the cluster's client: %w", err)
+	}
+	version, err := clientset.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	r.observed = version.GitVersion
+	repository, tag := splitImage(r.spec.Runtime.Baseline.Ref)
+	r.target = check.Target{
+		Client: direct, Clientset: clientset,
+		Release: releaseName, OperatorNamespace: operatorNamespace,
+		Namespace: runtimeNamespace, Runtimes: []string{runtimeName},
+		RuntimeRepository: repository, RuntimeTag: tag,
+	}
+	return ctx.Err()
+}
+
+func splitImage(ref string) (repository, tag string) {
+	i := strings.LastIndex(ref, ":")
+	return ref[:max(i, 0)], ref[i+1:]
+}
+
+// helm returns a client for the operator's namespace. Its log goes to the cell's folder.
+func (r *run) helm() (*helm.Client, error) {
+	return helm.New(r.cluster.Kubeconfig(), operatorNamespace, filepath.Join(r.env.Dir, "helm"), true, appendTo(filepath.Join(r.env.Dir, "helm.log")))
+}
+
+// appendTo writes lines to a log file. A log that can't be written stops nothing.
+func appendTo(path string) func(format string, args ...any) {
+	var mu sync.Mutex
+	return func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		fmt.Fprintf(f, "%s "+format+"\n", append([]any{time.Now().UTC().Format(time.RFC3339)}, args...)...)
+	}
+}
+
+// pull fetches the chart of a release from the local registry and sees that it is the one of
+// the evidence.
+func (r *run) pull(helmClient *helm.Client, artifact evidence.Artifact) (*helm.Chart, error) {
+	chart, err := helmClient.Pull(r.env.Local(artifact.Ref))
+	if err != nil {
+		return nil, err
+	}
+	if chart.Digest != artifact.Digest {
+		return nil, fmt.Errorf("the registry serves %s as %s, resolved was %s", artifact.Ref, chart.Digest, artifact.Digest)
+	}
+	return chart, nil
+}
+
+func install(ctx context.Context, r *run) (check.Result, error) {
+	var result check.Result
+	helmClient, err := r.helm()
+	if err != nil {
+		return result, err
+	}
+	chart, err := r.pull(helmClient, r.spec.From.Chart)
+	if err != nil {
+		return result, err
+	}
+	r.progress("helm install " + releaseName + " " + r.spec.From.Version)
+	r.state.Installed, err = helmClient.Install(ctx, releaseName, chart, nil)
+	if err != nil {
+		return failedAction(result, err)
+	}
+	r.progress("waiting for the operator to lead")
+	return check.AwaitHandover(ctx, r.target, &check.Snapshot{}, r.spec.From.Image.Ref)
+}
+
+// failedAction tells an action that the product's files made fail from one that the cluster
+// made fail.
+func failedAction(result check.Result, err error) (check.Result, error) {
+	if utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) {
+		return result, err
+	}
+	result.Fail("%v", err)
+	return result, nil
+}
+
+func upgrade(ctx context.Context, r *run) (check.Result, error) {
+	var result check.Result
+	helmClient, err := r.helm()
+	if err != nil {
+		return result, err
+	}
+	chart, err := r.pull(helmClient, r.spec.To.Chart)
+	if err != nil {
+		return result, err
+	}
+	r.load = check.StartLoad(ctx, check.ServiceClient(r.target.Clientset, runtimeNamespace, runtimeName))
+	if r.spec.Upgrade.CRDs == "apply" {
+		r.progress("kubectl apply --server-side --force-conflicts -f crds/")
+		crd, err := check.ParseCRD(chart.CRDs())
+		if err != nil {
+			return failedAction(result, err)
+		}
+		if err := r.target.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(crd), client.FieldOwner("kubectl"), client.ForceOwnership); err != nil {
+			return failedAction(result, fmt.Errorf("apply the chart's CRD: %w", err))
+		}
+		result.See("the chart's CRD was applied before the upgrade")
+	}
+	r.progress("helm upgrade " + releaseName + " " + r.spec.To.Version)
+	release, err := helmClient.Upgrade(ctx, releaseName, chart, helm.Values(r.spec.Upgrade.Values), nil)
+	if err != nil {
+		return failedAction(result, err)
+	}
+	result.See("helm upgrade made revision %d with chart %s (values: %s, CRD: %s)", release.Revision, release.ChartVersion, r.spec.Upgrade.Values, r.spec.Upgrade.CRDs)
+	return result, nil
+}
+
+func rollBackChart(ctx context.Context, r *run) (check.Result, error) {
+	var result check.Result
+	snapshot, err := check.Observe(ctx, r.target)
+	if err != nil {
+		return result, err
+	}
+	r.state.BeforeRollback = snapshot
+	helmClient, err := r.helm()
+	if err != nil {
+		return result, err
+	}
+	r.progress(fmt.Sprintf("helm rollback %s %d", releaseName, r.state.Installed.Revision))
+	if err := helmClient.Rollback(releaseName, r.state.Installed.Revision); err != nil {
+		return failedAction(result, err)
+	}
+	result.See("helm rollback to revision %d", r.state.Installed.Revision)
+	return result, nil
+}

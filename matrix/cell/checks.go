@@ -1,0 +1,200 @@
+package cell
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/scenario"
+)
+
+// rollGapBudget is the longest time that clients may go without an answer while a runtime
+// image rolls: a pod that ends closes its socket before the Service has forgotten it.
+const rollGapBudget = 5 * time.Second
+
+// createRuntime makes the runtime that lives through everything. With a release that is known
+// to be broken it can't become Ready; baseline-alive judges that.
+func createRuntime(ctx context.Context, r *run) (check.Result, error) {
+	var result check.Result
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: runtimeNamespace}}
+	if err := r.target.Client.Create(ctx, namespace); err != nil {
+		return result, fmt.Errorf("create namespace %s: %w", runtimeNamespace, err)
+	}
+	object := r.target.RuntimeObject(runtimeName)
+	if err := unstructured.SetNestedField(object.Object, int64(runtimeReplicas), "spec", "replicas"); err != nil {
+		return result, err
+	}
+	if err := r.target.Client.Create(ctx, object); err != nil {
+		return result, fmt.Errorf("create TrussiumRuntime %s: %w", runtimeName, err)
+	}
+	if r.brokenBaseline() {
+		result.See("TrussiumRuntime %s/%s was created under a release that is known to be broken", runtimeNamespace, runtimeName)
+		return result, nil
+	}
+	return check.AwaitReady(ctx, r.target, runtimeName)
+}
+
+func (r *run) brokenBaseline() bool {
+	return len(r.spec.From.KnownDefects) > 0
+}
+
+// baselineAlive judges the release that the cell starts from. One with a known defect must show it.
+func baselineAlive(ctx context.Context, r *run) (check.Result, error) {
+	result, err := check.Alive(ctx, r.target)
+	if err != nil || !r.brokenBaseline() {
+		return result, err
+	}
+	var expected check.Result
+	if result.Outcome() == evidence.Passed {
+		expected.Fail("%s reconciles, although it is declared to have a known defect: %s", r.spec.From.Version, r.spec.From.KnownDefects[0])
+		return expected, nil
+	}
+	expected.See("broken as declared (%s): %s", r.spec.From.KnownDefects[0], result.Reason())
+	return expected, nil
+}
+
+func snapshotBefore(ctx context.Context, r *run) (check.Result, error) {
+	return r.snapshot(ctx, &r.state.Before)
+}
+
+func snapshotAfter(ctx context.Context, r *run) (check.Result, error) {
+	return r.snapshot(ctx, &r.state.After)
+}
+
+func (r *run) snapshot(ctx context.Context, into **check.Snapshot) (check.Result, error) {
+	var result check.Result
+	snapshot, err := check.Observe(ctx, r.target)
+	if err != nil {
+		return result, err
+	}
+	*into = snapshot
+	result.See("%d runtimes, %d managed objects, %d ReplicaSets, %d pods, %d events", len(snapshot.Runtimes), len(snapshot.Children), len(snapshot.ReplicaSets), len(snapshot.Pods), len(snapshot.Events))
+	return result, nil
+}
+
+func compare(judge func(before, after *check.Snapshot) check.Result) func(context.Context, *run) (check.Result, error) {
+	return func(_ context.Context, r *run) (check.Result, error) {
+		return judge(r.state.Before, r.state.After), nil
+	}
+}
+
+func liveRBAC(ctx context.Context, r *run) (check.Result, error) {
+	return check.ReviewRights(ctx, r.target)
+}
+
+func handover(ctx context.Context, r *run) (check.Result, error) {
+	return check.AwaitHandover(ctx, r.target, r.state.Before, r.spec.To.Image.Ref)
+}
+
+func alive(ctx context.Context, r *run) (check.Result, error) {
+	return check.Alive(ctx, r.target)
+}
+
+func traffic(_ context.Context, r *run) (check.Result, error) {
+	if r.load == nil {
+		return check.Result{}, fmt.Errorf("the load did not run through the upgrade")
+	}
+	report := r.load.Stop()
+	r.load = nil
+	return check.JudgeTraffic(report), nil
+}
+
+func compareCRD(ctx context.Context, r *run) (check.Result, error) {
+	chart, err := r.candidateCRD()
+	if err != nil {
+		return check.Result{}, err
+	}
+	return check.CompareCRD(ctx, r.target, chart)
+}
+
+func (r *run) candidateCRD() (*unstructured.Unstructured, error) {
+	helmClient, err := r.helm()
+	if err != nil {
+		return nil, err
+	}
+	chart, err := r.pull(helmClient, r.spec.To.Chart)
+	if err != nil {
+		return nil, err
+	}
+	return check.ParseCRD(chart.CRDs())
+}
+
+func readinessHonest(ctx context.Context, r *run) (check.Result, error) {
+	return check.JudgeReadiness(ctx, r.target)
+}
+
+func quiet(ctx context.Context, r *run) (check.Result, error) {
+	return check.AwaitQuiet(ctx, r.target)
+}
+
+func rollForward(ctx context.Context, r *run) (check.Result, error) {
+	return r.roll(ctx, check.RollForward.ID, r.spec.Runtime.Baseline.Ref, r.spec.Runtime.Target.Ref)
+}
+
+func rollBack(ctx context.Context, r *run) (check.Result, error) {
+	return r.roll(ctx, check.RollBack.ID, r.spec.Runtime.Target.Ref, r.spec.Runtime.Baseline.Ref)
+}
+
+// roll runs the scenario of that name on the runtime, under load, and sees what the runtime
+// then serves.
+func (r *run) roll(ctx context.Context, name, from, to string) (check.Result, error) {
+	var result check.Result
+	repository, target := splitImage(to)
+	_, current := splitImage(from)
+	load := check.StartLoad(ctx, check.ServiceClient(r.target.Clientset, runtimeNamespace, runtimeName))
+	ran, err := r.env.Scenarios.Run(ctx, scenario.Request{
+		Scenario: name, Kubeconfig: r.cluster.Kubeconfig(), Namespace: runtimeNamespace,
+		Values: scenario.Values{Runtime: runtimeName, Repository: repository, From: current, To: target},
+		LogDir: filepath.Join(r.env.Dir, "scenarios"),
+	})
+	report := load.Stop()
+	if err != nil {
+		return result, err
+	}
+	if ran.Passed {
+		result.See("scenario %s passed: %d steps in %s", name, len(ran.Steps), ran.Duration.Round(time.Millisecond))
+	} else {
+		result.Fail("scenario %s: %s", name, ran.Failures())
+	}
+	result.Add(check.JudgeGap(report, rollGapBudget))
+	served, err := check.ServesImage(ctx, r.target, runtimeName, target)
+	result.Add(served)
+	return result, err
+}
+
+func helmRollback(ctx context.Context, r *run) (check.Result, error) {
+	helmClient, err := r.helm()
+	if err != nil {
+		return check.Result{}, err
+	}
+	now, err := helmClient.Current(releaseName)
+	if err != nil {
+		return check.Result{}, err
+	}
+	result := check.JudgeRollback(check.RolledBack{
+		FirstManifest: r.state.Installed.Manifest, Manifest: now.Manifest,
+		Status: now.Status, ChartVersion: now.ChartVersion, WantChart: r.state.Installed.ChartVersion,
+	})
+	taken, err := check.AwaitHandover(ctx, r.target, r.state.BeforeRollback, r.spec.From.Image.Ref)
+	result.Add(taken)
+	return result, err
+}
+
+func survival(ctx context.Context, r *run) (check.Result, error) {
+	chart, err := r.candidateCRD()
+	if err != nil {
+		return check.Result{}, err
+	}
+	after, err := check.Observe(ctx, r.target)
+	if err != nil {
+		return check.Result{}, err
+	}
+	return check.CompareSurvival(ctx, r.target, r.state.BeforeRollback, after, chart)
+}

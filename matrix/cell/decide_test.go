@@ -1,0 +1,160 @@
+package cell
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+)
+
+func chartRow() Spec { return Spec{Upgrade: evidence.Upgrade{Rollback: "chart"}} }
+
+// upTo is the evidence of a cell in which all steps before the one with that id passed.
+func upTo(list []step, id string) *evidence.Cell {
+	cell := &evidence.Cell{Key: "k", Verdict: evidence.Unfinished}
+	for _, s := range list {
+		if s.id == id {
+			break
+		}
+		cell.Record(evidence.Step{ID: s.id, Check: s.check, Outcome: evidence.Passed})
+	}
+	return cell
+}
+
+func TestResumeAt(t *testing.T) {
+	list := steps(chartRow())
+	index := map[string]int{}
+	for i, s := range list {
+		index[s.id] = i
+	}
+	tests := []struct {
+		name     string
+		previous *evidence.Cell
+		key      string
+		alive    bool
+		want     string // the step to go on with; empty: the beginning
+	}{
+		{"never run", nil, "k", true, ""},
+		{"before the upgrade", upTo(list, stepUpgrade), "k", true, stepUpgrade},
+		{"cluster gone", upTo(list, stepUpgrade), "k", false, ""},
+		{"other artifacts", upTo(list, stepUpgrade), "other", true, ""},
+		{"in the middle of the upgrade", upTo(list, check.AliveAfter.ID), "k", true, ""},
+		{"in the comparisons", upTo(list, check.SpecUntouched.ID), "k", true, check.SpecUntouched.ID},
+		{"before the roll", upTo(list, check.RollForward.ID), "k", true, check.RollForward.ID},
+		{"between the rolls", upTo(list, check.RollBack.ID), "k", true, ""},
+		{"before the rollback", upTo(list, stepRollback), "k", true, stepRollback},
+		{"in the middle of the rollback", upTo(list, check.OldAlive.ID), "k", true, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			want := 0
+			if test.want != "" {
+				want = index[test.want]
+			}
+			if got := resumeAt(list, test.previous, test.key, test.alive); got != want {
+				t.Errorf("goes on with step %d (%s), want %d (%s)", got, list[got].id, want, list[want].id)
+			}
+		})
+	}
+	finished := upTo(list, "none")
+	finished.Verdict = evidence.Refuted
+	if got := resumeAt(list, finished, "k", true); got != 0 {
+		t.Errorf("a finished cell goes on with step %d", got)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	list := steps(chartRow())
+	with := func(changes ...evidence.Step) *evidence.Cell {
+		cell := upTo(list, "none")
+		for _, change := range changes {
+			cell.Record(change)
+		}
+		return cell
+	}
+	failed := func(id, reason string) evidence.Step {
+		return evidence.Step{ID: id, Check: true, Outcome: evidence.Failed, Reason: reason}
+	}
+	tests := []struct {
+		name     string
+		cell     *evidence.Cell
+		declared bool
+		want     evidence.Verdict
+		says     string
+	}{
+		{"all passed", with(), false, evidence.Proven, ""},
+		{"one failed", with(failed(check.Quiet.ID, "moved")), false, evidence.Refuted, "quiet: moved"},
+		{"could not look", with(failed(check.Quiet.ID, infrastructureMark+"connection refused")), false, evidence.Infrastructure, "quiet: connection refused"},
+		{"failed, then could not look", with(failed(check.LiveRBAC.ID, "no right"), failed(check.Quiet.ID, infrastructureMark+"timeout")), false, evidence.Refuted, "no right"},
+		{"could not look, then failed", with(failed(check.LiveRBAC.ID, infrastructureMark+"timeout"), failed(check.Quiet.ID, "moved")), false, evidence.Infrastructure, "timeout"},
+		{"baseline never installed", with(failed(stepInstall, "no pod")), false, evidence.BaselineBroken, "install: no pod"},
+		{"baseline dead", with(failed(check.BaselineAlive.ID, "not Ready")), false, evidence.BaselineBroken, "no known defect says so"},
+		{"baseline alive, declared dead", with(failed(check.BaselineAlive.ID, "it reconciles")), true, evidence.BaselineBroken, "correct its knownDefects"},
+		{"skipped by the row", with(evidence.Step{ID: check.OldAlive.ID, Check: true, Outcome: evidence.Skipped, Reason: "the row does not roll the chart back"}), false, evidence.Proven, ""},
+		{"not reached", with(evidence.Step{ID: check.OldAlive.ID, Check: true, Outcome: evidence.Skipped, Reason: "not reached: it needs rollback"}), false, evidence.Refuted, "not reached"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			verdict, reason := judge(test.cell, test.declared)
+			if verdict != test.want || !strings.Contains(reason, test.says) {
+				t.Errorf("verdict is %s %q, want %s with %q", verdict, reason, test.want, test.says)
+			}
+		})
+	}
+}
+
+// A step is skipped when one it needs did not pass, and every needed step comes before.
+func TestNeeds(t *testing.T) {
+	list := steps(chartRow())
+	seen := map[string]bool{}
+	for _, s := range list {
+		if seen[s.id] {
+			t.Errorf("two steps have the id %s", s.id)
+		}
+		for _, need := range s.needs {
+			if !seen[need] {
+				t.Errorf("%s needs %s, which does not come before it", s.id, need)
+			}
+		}
+		seen[s.id] = true
+		cell := upTo(list, s.id)
+		if reason := notReached(cell, s); reason != "" {
+			t.Errorf("%s after nothing but passed steps: %s", s.id, reason)
+		}
+		for _, need := range s.needs {
+			cell := upTo(list, s.id)
+			cell.Step(need).Outcome = evidence.Failed
+			if notReached(cell, s) == "" {
+				t.Errorf("%s is run although %s failed", s.id, need)
+			}
+		}
+	}
+}
+
+// A row without a chart rollback, and one from a broken release, leave steps out with a reason,
+// and never those that prove that the new operator lives.
+func TestRowsLeaveStepsOut(t *testing.T) {
+	skipped := func(spec Spec) map[string]string {
+		out := map[string]string{}
+		for _, s := range steps(spec) {
+			if s.skip != "" {
+				out[s.id] = s.skip
+			}
+		}
+		return out
+	}
+	image := skipped(Spec{Upgrade: evidence.Upgrade{Rollback: "runtime-image", RollbackReason: "1.0.4 is broken"}})
+	if len(image) != 4 || !strings.Contains(image[check.HelmRollback.ID], "1.0.4 is broken") {
+		t.Errorf("a row that rolls back the runtime image alone leaves out %v", image)
+	}
+	broken := skipped(Spec{Upgrade: evidence.Upgrade{Rollback: "chart"}, From: evidence.Release{KnownDefects: []string{"rbac"}}})
+	for _, id := range []string{check.BaselineAlive.ID, check.AliveAfter.ID, check.LiveRBAC.ID, check.RollForward.ID} {
+		if broken[id] != "" {
+			t.Errorf("a row from a broken release leaves out %s", id)
+		}
+	}
+	if broken[check.WorkloadUntouched.ID] == "" {
+		t.Error("a row from a broken release compares pods that never ran")
+	}
+}

@@ -1,0 +1,52 @@
+package cell
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/helm"
+)
+
+// state is what later steps need from earlier ones, kept in the cell's folder so that an
+// interrupted cell can go on.
+type state struct {
+	// Installed is the release as it was first installed.
+	Installed helm.Release `json:"installed"`
+	// Before is the snapshot before the operator upgrade, BeforeRollback the one before the
+	// chart rollback.
+	Before         *check.Snapshot `json:"before,omitempty"`
+	BeforeRollback *check.Snapshot `json:"beforeRollback,omitempty"`
+	// After is the snapshot after the operator upgrade.
+	After *check.Snapshot `json:"after,omitempty"`
+}
+
+const stateFile = "state.json"
+
+func (s *state) save(dir string) error {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("save the state of the cell: %w", err)
+	}
+	file := filepath.Join(dir, stateFile)
+	if err := os.WriteFile(file+".tmp", content, 0o600); err != nil {
+		return fmt.Errorf("save the state of the cell: %w", err)
+	}
+	if err := os.Rename(file+".tmp", file); err != nil {
+		return fmt.Errorf("save the state of the cell: %w", err)
+	}
+	return nil
+}
+
+func (s *state) load(dir string) error {
+	content, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if err != nil {
+		return fmt.Errorf("load the state of the cell: %w", err)
+	}
+	if err := json.Unmarshal(content, s); err != nil {
+		return fmt.Errorf("load the state of the cell: %w", err)
+	}
+	return nil
+}

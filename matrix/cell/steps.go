@@ -1,0 +1,120 @@
+package cell
+
+import (
+	"context"
+
+	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+)
+
+// step is one step of a cell.
+type step struct {
+	id, phase string
+	// check tells that the step proves the claim, and does not only get there.
+	check bool
+	claim string
+	// needs are the steps that must have passed.
+	needs []string
+	// entry marks a step that an interrupted cell can go on with.
+	entry bool
+	// skip is why the row leaves the step out; empty if it doesn't.
+	skip string
+	run  func(context.Context, *run) (check.Result, error)
+}
+
+// Phases of a cell, in the order of checks.md.
+const (
+	phaseCluster  = "cluster"
+	phaseBefore   = "before the upgrade"
+	phaseUpgrade  = "across the operator upgrade"
+	phaseRuntime  = "runtime image"
+	phaseRollback = "operator rollback"
+)
+
+// Steps that are actions. The others have the id of their check.
+const (
+	stepCluster  = "cluster"
+	stepInstall  = "install"
+	stepRuntime  = "runtime"
+	stepSnapshot = "snapshot"
+	stepUpgrade  = "upgrade"
+	stepObserve  = "observe"
+	stepRollback = "rollback"
+)
+
+// steps is the fixed list of steps of a cell.
+func steps(spec Spec) []step {
+	action := func(phase, id, claim string, needs []string, run func(context.Context, *run) (check.Result, error)) step {
+		return step{id: id, phase: phase, claim: claim, needs: needs, run: run}
+	}
+	prove := func(phase string, c check.Check, needs []string, run func(context.Context, *run) (check.Result, error)) step {
+		return step{id: c.ID, phase: phase, check: true, claim: c.Claim, needs: needs, run: run}
+	}
+	needs := func(ids ...string) []string { return ids }
+	list := []step{
+		action(phaseCluster, stepCluster, "A cluster is up.", nil, startCluster),
+		action(phaseBefore, stepInstall, "The earlier release is installed with its own chart and image.", needs(stepCluster), install),
+		action(phaseBefore, stepRuntime, "A TrussiumRuntime is there.", needs(stepInstall), createRuntime),
+		prove(phaseBefore, check.BaselineAlive, needs(stepRuntime), baselineAlive),
+		entry(action(phaseBefore, stepSnapshot, "What must not change is recorded.", needs(stepRuntime), snapshotBefore)),
+		entry(action(phaseUpgrade, stepUpgrade, "The chart is upgraded with Helm.", needs(stepSnapshot), upgrade)),
+		prove(phaseUpgrade, check.LiveRBAC, needs(stepUpgrade), liveRBAC),
+		prove(phaseUpgrade, check.Handover, needs(stepUpgrade), handover),
+		prove(phaseUpgrade, check.AliveAfter, needs(check.Handover.ID), alive),
+		action(phaseUpgrade, stepObserve, "What must not have changed is observed.", needs(stepUpgrade), snapshotAfter),
+		prove(phaseUpgrade, check.Traffic, needs(stepObserve), traffic),
+		entry(prove(phaseUpgrade, check.WorkloadUntouched, needs(stepObserve), compare(check.CompareWorkload))),
+		entry(prove(phaseUpgrade, check.ChildrenKept, needs(stepObserve), compare(check.CompareChildren))),
+		entry(prove(phaseUpgrade, check.SpecUntouched, needs(stepObserve), compare(check.CompareSpecs))),
+		entry(prove(phaseUpgrade, check.StatusKept, needs(stepObserve), compare(check.CompareStatus))),
+		entry(prove(phaseUpgrade, check.NoNewEvents, needs(stepObserve), compare(check.CompareEvents))),
+		entry(prove(phaseUpgrade, check.CRDLiveEqualsChart, needs(stepUpgrade), compareCRD)),
+		entry(prove(phaseUpgrade, check.ReadinessHonest, needs(check.Handover.ID), readinessHonest)),
+		entry(prove(phaseUpgrade, check.Quiet, needs(check.Handover.ID), quiet)),
+		entry(prove(phaseRuntime, check.RollForward, needs(check.AliveAfter.ID), rollForward)),
+		prove(phaseRuntime, check.RollBack, needs(check.RollForward.ID), rollBack),
+	}
+	rollback := []step{
+		entry(action(phaseRollback, stepRollback, "The chart is rolled back with Helm.", needs(stepUpgrade), rollBackChart)),
+		prove(phaseRollback, check.HelmRollback, needs(stepRollback), helmRollback),
+		prove(phaseRollback, check.OldAlive, needs(check.HelmRollback.ID), alive),
+		prove(phaseRollback, check.CRDAndObjectsSurvive, needs(stepRollback), survival),
+	}
+	if spec.Upgrade.Rollback != "chart" {
+		for i := range rollback {
+			rollback[i].skip = "the row does not roll the chart back: " + spec.Upgrade.RollbackReason
+		}
+	}
+	list = append(list, rollback...)
+	if len(spec.From.KnownDefects) > 0 {
+		leaveOutForBrokenBaseline(list)
+	}
+	return list
+}
+
+func entry(s step) step {
+	s.entry = true
+	return s
+}
+
+// leaveOutForBrokenBaseline skips what compares with a state that a broken operator never made.
+// That its objects come to life is alive-after's part.
+func leaveOutForBrokenBaseline(list []step) {
+	for i := range list {
+		switch list[i].id {
+		case check.WorkloadUntouched.ID, check.ChildrenKept.ID, check.StatusKept.ID, check.NoNewEvents.ID, check.Traffic.ID:
+			list[i].skip = "nothing ran under a release that is known to be broken"
+		case check.OldAlive.ID:
+			list[i].skip = "the earlier release is known to be broken"
+		}
+	}
+}
+
+// StepIDs are the ids of all steps of a cell, in order: what a reader of a report can expect.
+func StepIDs() []string {
+	var ids []string
+	for _, s := range steps(Spec{Upgrade: evidence.Upgrade{Rollback: "chart"}}) {
+		ids = append(ids, s.id)
+	}
+	return ids
+}

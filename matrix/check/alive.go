@@ -1,0 +1,232 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The three times at which the operator must prove that it lives.
+var (
+	BaselineAlive = Check{
+		ID:    "baseline-alive",
+		Claim: "The release we come from really reconciles: a fresh runtime becomes Ready, a spec change is carried out, drift and deletion of every managed kind are repaired.",
+	}
+	AliveAfter = Check{
+		ID:    "alive-after",
+		Claim: "The new operator really reconciles, without any manual restart: fresh runtimes, spec changes, drift and deletion of every managed kind, and the objects the old operator made.",
+	}
+	OldAlive = Check{
+		ID:    "old-alive",
+		Claim: "After the chart rollback the old operator really reconciles again: fresh runtimes, spec changes, drift and deletion of every managed kind, and the objects the newer operator left.",
+	}
+)
+
+// drifted is the value that a check gives a managed label, for the operator to repair.
+const drifted = "drifted"
+
+// Alive makes the installed operator work, on a fresh runtime and on the target's own, and judges
+// whether it does. Only what it does from now on counts: the status that an earlier operator
+// left says nothing. It leaves the target's runtimes and their pods as they were.
+func Alive(ctx context.Context, t Target) (result Result, err error) {
+	probe := &aliveProbe{target: t, name: "alive-" + rand.String(6)}
+	object := t.RuntimeObject(probe.name)
+	if err := t.Client.Create(ctx, object); err != nil {
+		return probe.result, fmt.Errorf("create the TrussiumRuntime %s/%s: %w", t.Namespace, probe.name, err)
+	}
+	defer func() {
+		if cleanup := probe.remove(ctx, err == nil); err == nil {
+			err = cleanup
+		}
+		result = probe.result
+	}()
+	steps := []func(context.Context) (bool, error){probe.becomesReady, probe.carriesOutSpecChange, probe.repairsDrift, probe.recreates, probe.adopts, probe.settles}
+	for _, step := range steps {
+		if ok, err := step(ctx); err != nil || !ok {
+			return probe.result, err // an operator that fails a step would only time out in the next
+		}
+	}
+	return probe.result, nil
+}
+
+// AwaitReady waits for a runtime of the target to become Ready.
+func AwaitReady(ctx context.Context, t Target, name string) (Result, error) {
+	probe := &aliveProbe{target: t, name: name}
+	_, err := probe.becomesReady(ctx)
+	return probe.result, err
+}
+
+type aliveProbe struct {
+	target Target
+	name   string
+	result Result
+}
+
+func (p *aliveProbe) becomesReady(ctx context.Context) (bool, error) {
+	return p.expect(ctx, readyTimeout, fmt.Sprintf("runtime %s is Ready", p.name), func(ctx context.Context) (bool, string, error) {
+		object := p.target.newRuntime(p.name)
+		if err := p.read(ctx, object); err != nil {
+			return false, "", err
+		}
+		done, seen := settled(object)
+		return done, seen, nil
+	})
+}
+
+// carriesOutSpecChange changes a setting that only the ConfigMap and the pods' checksum carry.
+func (p *aliveProbe) carriesOutSpecChange(ctx context.Context) (bool, error) {
+	const key, value = "TRUSSIUM_TIMEOUTS__STREAM_IDLE_SECONDS", 77
+	patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"spec":{"runtime":{"streamIdleTimeoutSeconds":%d}}}`, value)))
+	object := p.target.newRuntime(p.name)
+	if err := p.target.Client.Patch(ctx, object, patch); err != nil {
+		return false, fmt.Errorf("change the spec of TrussiumRuntime %s: %w", p.name, err)
+	}
+	return p.expect(ctx, readyTimeout, "observedGeneration follows a spec change, and the ConfigMap carries it", func(ctx context.Context) (bool, string, error) {
+		config := &unstructured.Unstructured{}
+		config.SetGroupVersionKind(managedKinds[0].gvk)
+		if err := p.read(ctx, config); err != nil {
+			return false, "", err
+		}
+		got, _, _ := unstructured.NestedString(config.Object, "data", key)
+		object := p.target.newRuntime(p.name)
+		if err := p.read(ctx, object); err != nil {
+			return false, "", err
+		}
+		done, seen := settled(object)
+		return done && got == fmt.Sprint(value), fmt.Sprintf("%s; ConfigMap has %s=%q", seen, key, got), nil
+	})
+}
+
+func (p *aliveProbe) repairsDrift(ctx context.Context) (bool, error) {
+	for _, kind := range managedKinds {
+		if ok, err := p.repairs(ctx, kind, p.name); err != nil || !ok {
+			return ok, err
+		}
+	}
+	return true, nil
+}
+
+// adopts drifts one object of each runtime that an earlier operator reconciled. A Service's or a
+// PodDisruptionBudget's labels touch no pod.
+func (p *aliveProbe) adopts(ctx context.Context) (bool, error) {
+	for _, name := range p.target.Runtimes {
+		for _, kind := range managedKinds {
+			if kind.gvk.Kind != "Service" && kind.gvk.Kind != "PodDisruptionBudget" {
+				continue
+			}
+			if ok, err := p.repairs(ctx, kind, name); err != nil || !ok {
+				return ok, err
+			}
+		}
+	}
+	return true, nil
+}
+
+func (p *aliveProbe) repairs(ctx context.Context, kind managedKind, name string) (bool, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind.gvk)
+	object.SetNamespace(p.target.Namespace)
+	object.SetName(name)
+	patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, componentLabel, drifted)))
+	if err := p.target.Client.Patch(ctx, object, patch); err != nil {
+		return false, fmt.Errorf("drift the label of %s %s: %w", kind.gvk.Kind, name, err)
+	}
+	return p.expect(ctx, repairTimeout, fmt.Sprintf("a drifted label of %s %s is repaired", kind.gvk.Kind, name), func(ctx context.Context) (bool, string, error) {
+		if err := p.target.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return false, "", err
+		}
+		value := object.GetLabels()[componentLabel]
+		return value == "runtime", fmt.Sprintf("label %s is %q", componentLabel, value), nil
+	})
+}
+
+func (p *aliveProbe) recreates(ctx context.Context) (bool, error) {
+	for _, kind := range managedKinds {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(kind.gvk)
+		if err := p.read(ctx, object); err != nil {
+			return false, fmt.Errorf("read %s %s: %w", kind.gvk.Kind, p.name, err)
+		}
+		old := object.GetUID()
+		if err := p.target.Client.Delete(ctx, object, client.PropagationPolicy("Background")); err != nil {
+			return false, fmt.Errorf("delete %s %s: %w", kind.gvk.Kind, p.name, err)
+		}
+		ok, err := p.expect(ctx, repairTimeout, fmt.Sprintf("a deleted %s is made again", kind.gvk.Kind), func(ctx context.Context) (bool, string, error) {
+			if err := p.read(ctx, object); err != nil {
+				return false, "", err
+			}
+			return object.GetUID() != old, "the deleted object is still there", nil
+		})
+		if err != nil || !ok {
+			return ok, err
+		}
+	}
+	return true, nil
+}
+
+// settles waits until everything is at rest again.
+func (p *aliveProbe) settles(ctx context.Context) (bool, error) {
+	return p.expect(ctx, readyTimeout, "all runtimes are Ready at the end", func(ctx context.Context) (bool, string, error) {
+		for _, name := range append([]string{p.name}, p.target.Runtimes...) {
+			object := p.target.newRuntime(name)
+			if err := p.target.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+				return false, "", err
+			}
+			if done, seen := settled(object); !done {
+				return false, seen, nil
+			}
+		}
+		return true, "", nil
+	})
+}
+
+// remove deletes the fresh runtime and, if the check could look at all, expects its objects to be
+// collected.
+func (p *aliveProbe) remove(ctx context.Context, judge bool) error {
+	object := p.target.newRuntime(p.name)
+	if err := client.IgnoreNotFound(p.target.Client.Delete(context.WithoutCancel(ctx), object)); err != nil {
+		return fmt.Errorf("delete the TrussiumRuntime %s/%s: %w", p.target.Namespace, p.name, err)
+	}
+	if !judge {
+		return nil
+	}
+	_, err := p.expect(ctx, goneTimeout, "the objects of a deleted runtime are collected", func(ctx context.Context) (bool, string, error) {
+		for _, kind := range managedKinds {
+			child := &unstructured.Unstructured{}
+			child.SetGroupVersionKind(kind.gvk)
+			err := p.read(ctx, child)
+			if err == nil {
+				return false, kind.gvk.Kind + " is still there", nil
+			}
+			if !apierrors.IsNotFound(err) {
+				return false, "", err
+			}
+		}
+		return true, "", nil
+	})
+	return err
+}
+
+// read reads the object of the fresh runtime's name.
+func (p *aliveProbe) read(ctx context.Context, object *unstructured.Unstructured) error {
+	return p.target.Client.Get(ctx, types.NamespacedName{Namespace: p.target.Namespace, Name: p.name}, object)
+}
+
+func (p *aliveProbe) expect(ctx context.Context, timeout time.Duration, what string, look func(context.Context) (bool, string, error)) (bool, error) {
+	ok, seen, err := eventually(ctx, timeout, look)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		p.result.Fail("not seen within %s: %s (last seen: %s)", timeout, what, seen)
+		return false, nil
+	}
+	p.result.See("%s", what)
+	return true, nil
+}

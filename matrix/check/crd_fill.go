@@ -1,0 +1,124 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// exemplars are valid values for the fields whose rule a schema can't be turned into a value
+// by: patterns, and rules over several fields.
+var exemplars = map[string]any{
+	"spec.image.repository":                          "ghcr.io/trussiumhq/trussium",
+	"spec.image.tag":                                 nil, // exactly one of tag and digest
+	"spec.image.digest":                              "sha256:" + strings.Repeat("0", 64),
+	"spec.provider.baseURL":                          "https://llm.example/v1",
+	"spec.resources.limits":                          map[string]any{"cpu": "1"},
+	"spec.resources.requests":                        map[string]any{"cpu": "1"},
+	"spec.resources.claims":                          nil, // refers to claims of the pod
+	"spec.autoscaling.maxReplicas":                   int64(10),
+	"spec.podMetadata.labels":                        map[string]any{"team": "ai"},
+	"spec.podMetadata.annotations":                   map[string]any{"example.com/owner": "ai"},
+	"spec.scheduling.nodeSelector":                   map[string]any{"kubernetes.io/os": "linux"},
+	"spec.scheduling.affinity":                       map[string]any{"podAntiAffinity": map[string]any{"preferredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{"weight": int64(1), "podAffinityTerm": map[string]any{"topologyKey": "kubernetes.io/hostname"}}}}},
+	"spec.scheduling.tolerations":                    []any{map[string]any{"key": "workload", "operator": "Equal", "value": "ai", "effect": "NoExecute", "tolerationSeconds": int64(60)}},
+	"spec.networkPolicy.ingress[].namespaceSelector": map[string]any{"matchLabels": map[string]any{"team": "ai"}},
+	"spec.networkPolicy.ingress[].podSelector":       map[string]any{"matchLabels": map[string]any{"app": "client"}},
+}
+
+// fill gives a value for the schema in which every property is set; nil for those that
+// exemplars rule out.
+func fill(path string, schema *apiextensionsv1.JSONSchemaProps) any {
+	if value, ok := exemplars[path]; ok {
+		return value
+	}
+	switch {
+	case len(schema.Enum) > 0:
+		var value any
+		if err := json.Unmarshal(schema.Enum[0].Raw, &value); err == nil {
+			return value
+		}
+		return nil
+	case schema.XIntOrString:
+		return "1"
+	case schema.Type == "object" && len(schema.Properties) > 0:
+		return fillObject(path, schema)
+	case schema.Type == "object":
+		return map[string]any{}
+	case schema.Type == "array" && schema.Items != nil && schema.Items.Schema != nil:
+		return []any{fill(path+"[]", schema.Items.Schema)}
+	case schema.Type == "boolean":
+		return true
+	case schema.Type == "integer":
+		if schema.Minimum != nil && *schema.Minimum > 1 {
+			return int64(*schema.Minimum)
+		}
+		return int64(1)
+	default:
+		return "example"
+	}
+}
+
+func fillObject(path string, schema *apiextensionsv1.JSONSchemaProps) map[string]any {
+	object := map[string]any{}
+	for name := range schema.Properties {
+		property := schema.Properties[name]
+		if value := fill(path+"."+name, &property); value != nil {
+			object[name] = value
+		}
+	}
+	return object
+}
+
+// missing lists the paths that are set in sent and not in stored.
+func missing(path string, sent, stored any) []string {
+	switch sent := sent.(type) {
+	case map[string]any:
+		object, ok := stored.(map[string]any)
+		if !ok {
+			return []string{path}
+		}
+		var out []string
+		for name, value := range sent {
+			out = append(out, missing(path+"."+name, value, object[name])...)
+		}
+		sort.Strings(out)
+		return out
+	case []any:
+		list, ok := stored.([]any)
+		if !ok || len(list) != len(sent) {
+			return []string{path}
+		}
+		var out []string
+		for i := range sent {
+			out = append(out, missing(fmt.Sprintf("%s[%d]", path, i), sent[i], list[i])...)
+		}
+		return out
+	default:
+		if stored == nil {
+			return []string{path}
+		}
+		return nil
+	}
+}
+
+// leaves counts the values in a JSON tree that are neither object nor list.
+func leaves(value any) int {
+	count := 0
+	switch value := value.(type) {
+	case map[string]any:
+		for _, v := range value {
+			count += leaves(v)
+		}
+	case []any:
+		for _, v := range value {
+			count += leaves(v)
+		}
+	default:
+		return 1
+	}
+	return count
+}

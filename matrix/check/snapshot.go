@@ -1,0 +1,157 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Snapshot is what the cluster holds at one moment, as far as the checks compare it.
+type Snapshot struct {
+	Taken time.Time `json:"taken"`
+	// Runtimes are the TrussiumRuntimes of the target.
+	Runtimes []unstructured.Unstructured `json:"runtimes"`
+	// Children are the objects of the managed kinds with the name of one of the runtimes.
+	Children []unstructured.Unstructured `json:"children"`
+	// ReplicaSets and Pods are those labelled as one of the runtimes.
+	ReplicaSets []unstructured.Unstructured `json:"replicaSets"`
+	Pods        []unstructured.Unstructured `json:"pods"`
+	// Events are the events.k8s.io/v1 events about the runtimes.
+	Events []unstructured.Unstructured `json:"events"`
+	CRD    *unstructured.Unstructured  `json:"crd"`
+	Lease  *unstructured.Unstructured  `json:"lease,omitempty"`
+	// OperatorPods are the pods of the operator's Deployment.
+	OperatorPods []unstructured.Unstructured `json:"operatorPods"`
+}
+
+// Observe takes a snapshot. What is not there is left out; any other error is returned.
+func Observe(ctx context.Context, t Target) (*Snapshot, error) {
+	s := &Snapshot{Taken: time.Now()}
+	reader := snapshotReader{ctx: ctx, target: t}
+	for _, name := range t.Runtimes {
+		s.Runtimes = append(s.Runtimes, reader.get(RuntimeKind, t.Namespace, name)...)
+		for _, kind := range managedKinds {
+			s.Children = append(s.Children, reader.get(kind.gvk, t.Namespace, name)...)
+		}
+		labels := client.MatchingLabels{nameLabel: "trussium", instanceLabel: name}
+		s.ReplicaSets = append(s.ReplicaSets, reader.list(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, t.Namespace, labels)...)
+		s.Pods = append(s.Pods, reader.list(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, t.Namespace, labels)...)
+	}
+	for _, event := range reader.list(schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, t.Namespace) {
+		kind, _, _ := unstructured.NestedString(event.Object, "regarding", "kind")
+		name, _, _ := unstructured.NestedString(event.Object, "regarding", "name")
+		if kind == RuntimeKind.Kind && slices.Contains(t.Runtimes, name) {
+			s.Events = append(s.Events, event)
+		}
+	}
+	s.CRD = only(reader.get(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "", crdName))
+	s.Lease = only(reader.get(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, t.OperatorNamespace, leaseName))
+	s.OperatorPods = reader.list(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, t.OperatorNamespace, t.operatorLabels())
+	if reader.err != nil {
+		return nil, fmt.Errorf("take a snapshot: %w", reader.err)
+	}
+	return s, nil
+}
+
+// snapshotReader keeps the first error, so that the list of what is read stays readable.
+type snapshotReader struct {
+	ctx    context.Context
+	target Target
+	err    error
+}
+
+func (r *snapshotReader) get(kind schema.GroupVersionKind, namespace, name string) []unstructured.Unstructured {
+	if r.err != nil {
+		return nil
+	}
+	object := unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	err := r.target.Client.Get(r.ctx, types.NamespacedName{Namespace: namespace, Name: name}, &object)
+	if client.IgnoreNotFound(err) != nil {
+		r.err = fmt.Errorf("read %s %s/%s: %w", kind.Kind, namespace, name, err)
+	}
+	if err != nil {
+		return nil
+	}
+	return []unstructured.Unstructured{object}
+}
+
+func (r *snapshotReader) list(kind schema.GroupVersionKind, namespace string, options ...client.ListOption) []unstructured.Unstructured {
+	if r.err != nil {
+		return nil
+	}
+	list := unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := r.target.Client.List(r.ctx, &list, append(options, client.InNamespace(namespace))...); err != nil {
+		r.err = fmt.Errorf("list %s in %s: %w", kind.Kind, namespace, err)
+		return nil
+	}
+	return list.Items
+}
+
+func only(objects []unstructured.Unstructured) *unstructured.Unstructured {
+	if len(objects) == 0 {
+		return nil
+	}
+	return &objects[0]
+}
+
+// pair is one object in two snapshots; either side may be missing.
+type pair struct {
+	name          string
+	before, after *unstructured.Unstructured
+}
+
+// pairs matches the objects of two lists by kind and name, in the order of the first.
+func pairs(before, after []unstructured.Unstructured) []pair {
+	var out []pair
+	index := map[string]int{}
+	for i := range before {
+		index[objectName(&before[i])] = len(out)
+		out = append(out, pair{name: objectName(&before[i]), before: &before[i]})
+	}
+	for i := range after {
+		name := objectName(&after[i])
+		if at, found := index[name]; found {
+			out[at].after = &after[i]
+			continue
+		}
+		out = append(out, pair{name: name, after: &after[i]})
+	}
+	return out
+}
+
+func objectName(o *unstructured.Unstructured) string {
+	return o.GetKind() + "/" + o.GetName()
+}
+
+// same reports an object that came, went or was replaced; it returns false if so.
+func (r *Result) same(p pair) bool {
+	switch {
+	case p.after == nil:
+		r.Fail("%s is gone", p.name)
+	case p.before == nil:
+		r.Fail("%s was not there before", p.name)
+	case p.before.GetUID() != p.after.GetUID():
+		r.Fail("%s was replaced: UID %s before, %s after", p.name, p.before.GetUID(), p.after.GetUID())
+	default:
+		return true
+	}
+	return false
+}
+
+// controller is the controller owner reference without blockOwnerDeletion, which releases may differ in.
+func controller(o *unstructured.Unstructured) string {
+	owner := metav1.GetControllerOf(o)
+	if owner == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s/%s (UID %s)", owner.Kind, owner.Name, owner.UID)
+}

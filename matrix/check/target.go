@@ -1,0 +1,132 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Labels of the contract, sections 2 and 6.
+const (
+	nameLabel      = "app.kubernetes.io/name"
+	instanceLabel  = "app.kubernetes.io/instance"
+	componentLabel = "app.kubernetes.io/component"
+	operatorName   = "trussium-operator"
+	leaseName      = "d4fd4c09.trussium.io"
+	crdName        = "trussiumruntimes.runtime.trussium.io"
+)
+
+// RuntimeKind is the kind the operator reconciles.
+var RuntimeKind = schema.GroupVersionKind{Group: "runtime.trussium.io", Version: "v1alpha1", Kind: "TrussiumRuntime"}
+
+// managedKind is a kind of object that the operator makes for every runtime.
+type managedKind struct {
+	gvk      schema.GroupVersionKind
+	resource string
+}
+
+// managedKinds are the kinds that every release manages, in the order of their making.
+var managedKinds = []managedKind{
+	{schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "configmaps"},
+	{schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, "serviceaccounts"},
+	{schema.GroupVersionKind{Version: "v1", Kind: "Service"}, "services"},
+	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments"},
+	{schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, "poddisruptionbudgets"},
+}
+
+// Target is the installed operator and the runtimes that a check looks at.
+type Target struct {
+	// Client reads from and writes to the API server directly, without a cache.
+	Client client.Client
+	// Clientset serves proxies and logs.
+	Clientset kubernetes.Interface
+	// Release is the Helm release in OperatorNamespace.
+	Release           string
+	OperatorNamespace string
+	// Namespace holds the runtimes.
+	Namespace string
+	// Runtimes are the names of the runtimes that live through the upgrade.
+	Runtimes []string
+	// RuntimeRepository and RuntimeTag are the image of the runtimes a check makes.
+	RuntimeRepository string
+	RuntimeTag        string
+}
+
+// newRuntime is an empty TrussiumRuntime of that name.
+func (t Target) newRuntime(name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(RuntimeKind)
+	object.SetNamespace(t.Namespace)
+	object.SetName(name)
+	return object
+}
+
+// RuntimeObject is a TrussiumRuntime as a user would write it, with the target's image.
+func (t Target) RuntimeObject(name string) *unstructured.Unstructured {
+	object := t.newRuntime(name)
+	object.Object["spec"] = map[string]any{
+		"image":    map[string]any{"repository": t.RuntimeRepository, "tag": t.RuntimeTag},
+		"provider": map[string]any{"type": "ollama", "model": "llama3.2"},
+	}
+	return object
+}
+
+// operatorDeployment is the one Deployment of the release.
+func (t Target) operatorDeployment(ctx context.Context) (*appsv1.Deployment, error) {
+	var list appsv1.DeploymentList
+	if err := t.Client.List(ctx, &list, client.InNamespace(t.OperatorNamespace), t.operatorLabels()); err != nil {
+		return nil, fmt.Errorf("list the operator's Deployments in %s: %w", t.OperatorNamespace, err)
+	}
+	if len(list.Items) != 1 {
+		return nil, fmt.Errorf("release %s in %s has %d Deployments labelled %s=%s, 1 is wanted", t.Release, t.OperatorNamespace, len(list.Items), nameLabel, operatorName)
+	}
+	return &list.Items[0], nil
+}
+
+// operatorPods are the pods of the release, also those that are ending.
+func (t Target) operatorPods(ctx context.Context) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	if err := t.Client.List(ctx, &list, client.InNamespace(t.OperatorNamespace), t.operatorLabels()); err != nil {
+		return nil, fmt.Errorf("list the operator's pods in %s: %w", t.OperatorNamespace, err)
+	}
+	return list.Items, nil
+}
+
+func (t Target) operatorLabels() client.MatchingLabels {
+	return client.MatchingLabels{nameLabel: operatorName, instanceLabel: t.Release}
+}
+
+// condition returns status and reason of a condition of the runtime, both empty if it has none.
+func condition(object *unstructured.Unstructured, kind string) (status, reason string) {
+	entry := conditionEntry(object, kind)
+	status, _, _ = unstructured.NestedString(entry, "status")
+	reason, _, _ = unstructured.NestedString(entry, "reason")
+	return status, reason
+}
+
+func conditionEntry(object *unstructured.Unstructured, kind string) map[string]any {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		entry, ok := c.(map[string]any)
+		if ok && entry["type"] == kind {
+			return entry
+		}
+	}
+	return nil
+}
+
+// settled tells whether the operator says of the newest spec that the runtime is Ready, and
+// what it says instead.
+func settled(object *unstructured.Unstructured) (bool, string) {
+	observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	status, reason := condition(object, "Ready")
+	told := fmt.Sprintf("%s: generation %d, observedGeneration %d, Ready=%s/%s", object.GetName(), object.GetGeneration(), observed, status, reason)
+	return observed == object.GetGeneration() && status == string(metav1.ConditionTrue), told
+}
