@@ -83,11 +83,11 @@ func Cells(file *compat.File, options Options) ([]Cell, error) {
 	}
 	for _, version := range options.Kubernetes {
 		if compat.CheckKubernetes(version) != nil {
-			return nil, fmt.Errorf("Kubernetes version %q: write the exact version without v, as in 1.34.4", version)
+			return nil, fmt.Errorf("the Kubernetes version %q: write the exact version without v, as in 1.34.4", version)
 		}
 	}
 	if options.Provider == ProviderExisting && len(options.Kubernetes) > 0 {
-		return nil, fmt.Errorf("Kubernetes version %q: an existing cluster has the version that it has", options.Kubernetes[0])
+		return nil, fmt.Errorf("the Kubernetes version %q: an existing cluster has the version that it has", options.Kubernetes[0])
 	}
 	var cells []Cell
 	for _, row := range file.Upgrades {

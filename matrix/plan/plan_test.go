@@ -154,9 +154,9 @@ func TestCellsErrors(t *testing.T) {
 		{"a cell of another row", Options{Provider: "kind", Candidate: "1.0.5", Rows: []string{"broken-role"}, Cells: []string{"0.3.1--checkout--k8s-1.34.4--kind"}},
 			"none of the wanted cells belongs to a wanted row: cells 0.3.1--checkout--k8s-1.34.4--kind, rows broken-role"},
 		{"a minor version", Options{Provider: "kind", Candidate: "1.0.5", Kubernetes: []string{"1.34"}},
-			`Kubernetes version "1.34": write the exact version without v, as in 1.34.4`},
+			`the Kubernetes version "1.34": write the exact version without v, as in 1.34.4`},
 		{"a version for an existing cluster", Options{Provider: "existing", Candidate: "1.0.5", Kubernetes: []string{"1.34.4"}},
-			`Kubernetes version "1.34.4": an existing cluster has the version that it has`},
+			`the Kubernetes version "1.34.4": an existing cluster has the version that it has`},
 		{"a candidate without a version", Options{Provider: "kind", Candidate: "next"},
 			`the checkout has the version "next", which is not X.Y.Z: correct the version of its chart`},
 	} {
