@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -20,6 +21,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/registry"
 
 	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
@@ -37,6 +39,17 @@ func imageTag(metadata *chart.Metadata) string {
 		return metadata.AppVersion
 	}
 	return metadata.Version
+}
+
+// CheckoutVersion is the version of the chart in a checkout: the one that the checkout would be
+// released as.
+func CheckoutVersion(repository string) (string, error) {
+	file := filepath.Join(repository, chartPath, chartutil.ChartfileName)
+	metadata, err := chartutil.LoadChartfile(file)
+	if err != nil {
+		return "", badInput(fmt.Errorf("read the version of the checkout's chart from %s: %w", file, err))
+	}
+	return metadata.Version, nil
 }
 
 // packageChart packages the chart in dir. The same files give the same bytes.

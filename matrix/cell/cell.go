@@ -53,8 +53,8 @@ type Environment struct {
 	Retain bool
 }
 
-// Observer is told what a cell does, for a person who waits. Its methods are called from one
-// goroutine at a time.
+// Observer is told what a cell does, for a person who waits. Its methods may be called from
+// several goroutines.
 type Observer interface {
 	// StepStarted is called before a step, StepProgress while it runs, StepEnded after it.
 	StepStarted(cell string, step evidence.Step)

@@ -1,0 +1,210 @@
+// Package matrix runs the upgrade matrix: it plans the cells of a compatibility file, resolves
+// the artifacts they need, runs them, and keeps evidence and report in the checkout.
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/trussiumhq/trussium-operator/matrix/artifact"
+	"github.com/trussiumhq/trussium-operator/matrix/cell"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/git"
+	"github.com/trussiumhq/trussium-operator/matrix/plan"
+	"github.com/trussiumhq/trussium-operator/matrix/report"
+)
+
+// ErrInput marks a mistake in what was given to the matrix: nothing was started.
+var ErrInput = errors.New("bad input")
+
+// infrastructureAttempts is how often a cell is run whose cluster or registry failed.
+const infrastructureAttempts = 2
+
+// Options say what to run and where.
+type Options struct {
+	// Repository is the root of the checkout, CacheDir the matrix's folder in the user's cache.
+	Repository string
+	CacheDir   string
+	// File is the compatibility file.
+	File string
+	// Provider is the name of the cluster provider.
+	Provider string
+	// Kubernetes, Rows and Cells narrow the plan; nil keeps what the file says.
+	Kubernetes, Rows, Cells []string
+	// Jobs is how many cells run at once.
+	Jobs int
+	// Fresh runs cells again whose result is still valid.
+	Fresh bool
+	// Retain keeps the clusters when their cells end.
+	Retain bool
+	// Observer is told what happens.
+	Observer Observer
+}
+
+// Observer is told what the matrix does, for a person who waits. Its methods may be called
+// from several goroutines.
+type Observer interface {
+	cell.Observer
+	// TaskStarted, TaskProgress and TaskEnded tell of the preparations.
+	TaskStarted(task string)
+	TaskProgress(task, text string)
+	TaskEnded(task string, took time.Duration, err error)
+	// CellEnded tells the verdict of a cell; reused that it is that of an earlier run.
+	CellEnded(cell *evidence.Cell, reused bool)
+}
+
+// Paths in a checkout that the matrix writes.
+const (
+	EvidenceDir = "evidence"
+	ReportFile  = "UPGRADE-MATRIX.md"
+)
+
+// Load reads and checks the compatibility file, and plans its cells.
+func Load(ctx context.Context, o Options) ([]plan.Cell, error) {
+	file, err := compat.Load(o.File)
+	if err != nil {
+		return nil, inputError(err)
+	}
+	if err := file.CheckCommits(ctx, git.Repository{Dir: o.Repository}); err != nil {
+		return nil, inputError(err)
+	}
+	provider, err := o.provider()
+	if err != nil {
+		return nil, inputError(err)
+	}
+	candidate, err := artifact.CheckoutVersion(o.Repository)
+	if err != nil {
+		return nil, inputError(err)
+	}
+	cells, err := plan.Cells(file, plan.Options{
+		Provider: o.Provider, Available: provider.available, Candidate: candidate,
+		Kubernetes: o.Kubernetes, Rows: o.Rows, Cells: o.Cells,
+	})
+	if err != nil {
+		return nil, inputError(err)
+	}
+	return cells, nil
+}
+
+// inputErr is an error whose cause is ErrInput, without a text of its own.
+type inputErr struct{ error }
+
+func (e inputErr) Unwrap() error        { return e.error }
+func (e inputErr) Is(target error) bool { return target == ErrInput }
+
+func inputError(err error) error { return inputErr{err} }
+
+// Run runs the planned cells and returns their evidence, in the order of the plan. The error is
+// non-nil if something prevented the run; cells that fail are no error.
+func Run(ctx context.Context, o Options) ([]*evidence.Cell, error) {
+	cells, err := Load(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := prepare(ctx, o, cells)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.registry.Close()
+	results := make([]*evidence.Cell, len(cells))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(max(o.Jobs, 1))
+	for i := range cells {
+		group.Go(func() error {
+			result, err := prepared.cell(groupCtx, cells[i])
+			results[i] = result
+			return err
+		})
+	}
+	runErr := group.Wait()
+	if err := prepared.publish(results); err != nil {
+		return results, errors.Join(runErr, err)
+	}
+	return results, runErr
+}
+
+// WriteReport writes UPGRADE-MATRIX.md from the evidence in the checkout, and returns its path.
+func WriteReport(repository string) (string, error) {
+	cells, err := (evidence.Store{Dir: filepath.Join(repository, EvidenceDir)}).All()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(repository, ReportFile)
+	temp := path + ".tmp"
+	defer os.Remove(temp)
+	if err := os.WriteFile(temp, report.Markdown(cells), 0o644); err != nil {
+		return "", fmt.Errorf("write the report: %w", err)
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return "", fmt.Errorf("write the report: %w", err)
+	}
+	return path, nil
+}
+
+// cell returns the evidence of one planned cell: that of an earlier run if it is still valid,
+// else that of a run now.
+func (p *prepared) cell(ctx context.Context, planned plan.Cell) (*evidence.Cell, error) {
+	spec := p.spec(planned)
+	if planned.Skip.Code != "" {
+		result := skipped(spec, planned)
+		p.options.Observer.CellEnded(result, false)
+		return result, nil
+	}
+	store := evidence.Store{Dir: filepath.Join(p.options.CacheDir, "evidence")}
+	if previous, err := store.Load(spec.ID); err == nil && !p.options.Fresh && previous.Key == spec.Key && previous.Verdict == evidence.Proven {
+		p.options.Observer.CellEnded(previous, true)
+		return previous, nil
+	}
+	env := cell.Environment{
+		Dir:      filepath.Join(p.options.CacheDir, "cells", spec.ID),
+		Provider: p.provider.clusters, Attach: p.provider.attach,
+		Mirrors: p.registry.Mirrors(), Local: p.registry.Local,
+		Scenarios: p.scenarios, Store: store,
+		Observe: p.options.Observer, Retain: p.options.Retain,
+	}
+	var result *evidence.Cell
+	for range infrastructureAttempts {
+		var err error
+		if result, err = cell.Run(ctx, spec, env); err != nil {
+			return result, err
+		}
+		if result.Verdict != evidence.Infrastructure {
+			break
+		}
+	}
+	p.options.Observer.CellEnded(result, false)
+	return result, nil
+}
+
+func skipped(spec cell.Spec, planned plan.Cell) *evidence.Cell {
+	now := time.Now().UTC()
+	return &evidence.Cell{
+		APIVersion: evidence.APIVersion, Kind: evidence.Kind, ID: spec.ID, Key: spec.Key,
+		Upgrade: spec.Upgrade, From: spec.From, To: spec.To, Runtime: spec.Runtime, Tool: spec.Tool,
+		Cluster: evidence.Cluster{Provider: planned.Provider, Kubernetes: planned.Kubernetes},
+		Started: now, Finished: &now, Verdict: evidence.NotRun,
+		Reason: fmt.Sprintf("%s: %s", planned.Skip.Code, planned.Skip.Text), Reproduce: spec.Reproduce,
+	}
+}
+
+// publish copies the evidence of finished cells into the checkout and writes the report.
+func (p *prepared) publish(results []*evidence.Cell) error {
+	store := evidence.Store{Dir: filepath.Join(p.options.Repository, EvidenceDir)}
+	for _, result := range results {
+		if result == nil || result.Verdict == evidence.Unfinished {
+			continue
+		}
+		if err := store.Save(result); err != nil {
+			return err
+		}
+	}
+	_, err := WriteReport(p.options.Repository)
+	return err
+}

@@ -1,0 +1,237 @@
+package matrix
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/trussiumhq/trussium-operator/matrix/artifact"
+	"github.com/trussiumhq/trussium-operator/matrix/cell"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/plan"
+	"github.com/trussiumhq/trussium-operator/matrix/scenario"
+)
+
+// scenarios are those that a cell runs.
+var scenarios = []string{"roll-forward", "roll-back"}
+
+// prepared is all that the cells of a run share.
+type prepared struct {
+	options   Options
+	provider  provider
+	registry  *artifact.Registry
+	scenarios scenario.Runner
+	checkout  artifact.Release
+	releases  map[string]artifact.Release
+	runtimes  map[string]artifact.Artifact
+	// controls are the content keys of the control planes, by Kubernetes version.
+	controls map[string]string
+	// common are the key inputs that all cells share.
+	common map[string]string
+	tool   evidence.Tool
+}
+
+// prepare builds or finds everything that the cells which are to be run need.
+func prepare(ctx context.Context, o Options, cells []plan.Cell) (*prepared, error) {
+	p := &prepared{
+		options: o, releases: map[string]artifact.Release{}, runtimes: map[string]artifact.Artifact{},
+		controls: map[string]string{}, common: map[string]string{},
+		scenarios: scenario.Runner{Suite: scenario.Suite{Dir: filepath.Join(o.Repository, "chainsaw")}},
+	}
+	var err error
+	if p.provider, err = o.provider(); err != nil {
+		return nil, inputError(err)
+	}
+	if err := os.MkdirAll(o.CacheDir, 0o755); err != nil {
+		return nil, fmt.Errorf("create the cache: %w", err)
+	}
+	cells = slices.DeleteFunc(slices.Clone(cells), func(c plan.Cell) bool { return c.Skip.Code != "" })
+	if err := p.build(ctx, cells); err != nil {
+		return nil, err
+	}
+	if err := p.inputs(); err != nil {
+		return nil, err
+	}
+	var artifacts []artifact.Artifact
+	for _, release := range append(values(p.releases), p.checkout) {
+		artifacts = append(artifacts, release.Chart, release.Image)
+	}
+	if p.registry, err = artifact.Serve(ctx, append(artifacts, values(p.runtimes)...)...); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// build runs the tasks that take long the first time, one after the other: each of them uses
+// all cores when it compiles.
+func (p *prepared) build(ctx context.Context, cells []plan.Cell) error {
+	builder := artifact.Builder{Repository: p.options.Repository, CacheDir: p.options.CacheDir}
+	task := func(name string, run func(progress func(string)) error) error {
+		observer := p.options.Observer
+		observer.TaskStarted(name)
+		start := time.Now()
+		progress := func(text string) { observer.TaskProgress(name, text) }
+		builder.Progress = progress
+		err := run(progress)
+		observer.TaskEnded(name, time.Since(start), err)
+		return err
+	}
+	for _, c := range cells {
+		if _, done := p.controls[c.Kubernetes]; done {
+			continue
+		}
+		if err := task(fmt.Sprintf("%s cluster, Kubernetes %s", p.options.Provider, c.Kubernetes), func(progress func(string)) (err error) {
+			p.controls[c.Kubernetes], err = p.provider.prepare(ctx, c.Kubernetes, progress)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	if err := task("chainsaw", func(progress func(string)) (err error) {
+		p.scenarios.Chainsaw, err = scenario.Program(p.options.Repository).Cached(ctx, p.options.CacheDir, progress)
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := task("operator of the checkout", func(func(string)) (err error) {
+		p.checkout, err = builder.Checkout(ctx)
+		return err
+	}); err != nil {
+		return artifactError(err)
+	}
+	for _, c := range cells {
+		if err := p.buildFor(ctx, &builder, c, task); err != nil {
+			return artifactError(err)
+		}
+	}
+	return nil
+}
+
+// buildFor resolves the artifacts of one cell that no earlier one had resolved.
+func (p *prepared) buildFor(ctx context.Context, builder *artifact.Builder, c plan.Cell, task func(string, func(func(string)) error) error) error {
+	if _, done := p.releases[c.From.Version]; !done {
+		if err := task("operator "+c.From.Version, func(func(string)) (err error) {
+			p.releases[c.From.Version], err = builder.Release(ctx, c.From.Version, c.From.Commit)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	for _, tag := range []string{c.Baseline.ImageTag, c.Target.ImageTag} {
+		if _, done := p.runtimes[tag]; done {
+			continue
+		}
+		if err := task("runtime "+tag, func(func(string)) (err error) {
+			p.runtimes[tag], err = builder.Runtime(ctx, tag, artifact.VariantNone)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// artifactError marks the mistakes among the errors of the artifact package.
+func artifactError(err error) error {
+	if errors.Is(err, artifact.ErrInput) {
+		return inputError(err)
+	}
+	return err
+}
+
+// inputs gathers what every result depends on besides the artifacts.
+func (p *prepared) inputs() error {
+	for _, name := range scenarios {
+		digest, err := p.scenarios.Suite.Digest(name)
+		if err != nil {
+			return inputError(err)
+		}
+		p.common["scenario."+name] = digest
+	}
+	p.common["chainsaw"] = filepath.Base(p.scenarios.Chainsaw)
+	self, err := selfDigest()
+	if err != nil {
+		return err
+	}
+	p.common["tool"] = self
+	p.tool = evidence.Tool{
+		Commit: p.checkout.Commit, Dirty: p.checkout.Dirty,
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	return nil
+}
+
+// selfDigest is the digest of this program, and so of the code of all checks.
+func selfDigest() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the matrix's own program: %w", err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read the matrix's own program: %w", err)
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", fmt.Errorf("read the matrix's own program: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// spec is what a planned cell is about, with all artifacts resolved.
+func (p *prepared) spec(c plan.Cell) cell.Spec {
+	spec := cell.Spec{
+		ID: c.ID,
+		Upgrade: evidence.Upgrade{
+			Row: c.Row.ID, Values: string(c.Row.Values), CRDs: string(c.Row.CRDs),
+			Rollback: string(c.Row.Rollback), RollbackReason: c.Row.RollbackReason,
+		},
+		From: toRelease(p.releases[c.From.Version]), To: toRelease(p.checkout),
+		Runtime:    evidence.RuntimeImages{Baseline: toArtifact(p.runtimes[c.Baseline.ImageTag]), Target: toArtifact(p.runtimes[c.Target.ImageTag])},
+		Kubernetes: c.Kubernetes, Tool: p.tool,
+		Reproduce: "go run ./tools/matrix run --fresh --retain --cell " + c.ID,
+	}
+	for _, defect := range c.From.KnownDefects {
+		spec.From.KnownDefects = append(spec.From.KnownDefects, fmt.Sprintf("%s: %s", defect.ID, defect.Summary))
+	}
+	inputs := map[string]string{"control": p.controls[c.Kubernetes]}
+	for name, a := range map[string]evidence.Artifact{
+		"from.chart": spec.From.Chart, "from.image": spec.From.Image, "to.chart": spec.To.Chart, "to.image": spec.To.Image,
+		"runtime.baseline": spec.Runtime.Baseline, "runtime.target": spec.Runtime.Target,
+	} {
+		inputs[name] = a.Digest
+	}
+	for name, value := range p.common {
+		inputs[name] = value
+	}
+	spec.Key = c.Key(inputs)
+	return spec
+}
+
+func toRelease(r artifact.Release) evidence.Release {
+	return evidence.Release{
+		Version: r.Version, Source: string(r.Source), Commit: r.Commit, Dirty: r.Dirty,
+		Chart: toArtifact(r.Chart), Image: toArtifact(r.Image),
+	}
+}
+
+func toArtifact(a artifact.Artifact) evidence.Artifact {
+	return evidence.Artifact{Ref: a.Ref, Digest: a.Digest, Simulated: a.Simulated}
+}
+
+func values[K comparable, V any](m map[K]V) []V {
+	var out []V
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trussiumhq/trussium-operator/matrix"
+	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
+)
+
+// Exit codes.
+const (
+	exitGreen          = 0
+	exitRed            = 1 // a cell failed
+	exitInput          = 2 // nothing was started
+	exitInfrastructure = 3
+	exitInterrupted    = 130
+)
+
+// errRed says that cells are red; what failed was printed when it failed.
+var errRed = errors.New("the matrix is red")
+
+// errInfrastructure says that cells could not be judged.
+var errInfrastructure = errors.New("cells could not be judged: the cluster or a registry failed")
+
+// run is the whole program: it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot(stdout)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	code := exitCode(ctx, err)
+	if err != nil && code != exitInterrupted {
+		fmt.Fprintln(stderr, "matrix:", err)
+	}
+	if code == exitInterrupted {
+		fmt.Fprintln(stderr, "matrix: interrupted; the same command goes on or starts the cell again")
+	}
+	return code
+}
+
+func exitCode(ctx context.Context, err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitGreen
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case errors.Is(err, errRed):
+		return exitRed
+	case errors.As(err, &usage), errors.Is(err, matrix.ErrInput):
+		return exitInput
+	default:
+		return exitInfrastructure
+	}
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// settings are the flags that several commands share.
+type settings struct {
+	file     string
+	provider string
+	narrow   struct{ kubernetes, rows, cells []string }
+	jobs     int
+	fresh    bool
+	retain   bool
+	output   string
+}
+
+func newRoot(stdout io.Writer) *cobra.Command {
+	s := &settings{}
+	root := &cobra.Command{
+		Use:   "matrix",
+		Short: "Prove what upgrades of the Trussium operator do to running workloads",
+		Long: `Reads compatibility.yaml, installs earlier operator releases into a cluster, upgrades them to the
+checkout, rolls runtime images forward and back, rolls the chart back, and writes
+UPGRADE-MATRIX.md and the evidence it rests on.
+
+Without a command it runs the whole matrix.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no command %q: see matrix --help", args[0])}
+			}
+			return nil
+		},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd.Context(), s, stdout) },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.PersistentFlags().StringVarP(&s.file, "file", "f", "", "compatibility file (default: compatibility.yaml of the checkout)")
+	s.addRunFlags(root)
+	root.AddCommand(newRun(s, stdout), newPlan(s, stdout), newValidate(s, stdout), newReport(stdout), newCluster(stdout))
+	return root
+}
+
+func (s *settings) addPlanFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.provider, "provider", embedded.ProviderName, "cluster provider: "+strings.Join(matrix.Providers, ", "))
+	cmd.Flags().StringSliceVar(&s.narrow.kubernetes, "kubernetes", nil, "exact Kubernetes versions instead of those of the file")
+	cmd.Flags().StringSliceVar(&s.narrow.rows, "row", nil, "run only the rows with these ids")
+	cmd.Flags().StringSliceVar(&s.narrow.cells, "cell", nil, "run only the cells with these ids")
+}
+
+func (s *settings) addRunFlags(cmd *cobra.Command) {
+	s.addPlanFlags(cmd)
+	cmd.Flags().IntVar(&s.jobs, "jobs", max(1, runtime.NumCPU()/2), "how many cells run at once")
+	cmd.Flags().BoolVar(&s.fresh, "fresh", false, "run cells again whose result is still valid")
+	cmd.Flags().BoolVar(&s.retain, "retain", false, "keep the clusters when their cells end (see matrix cluster down)")
+}
+
+// options resolves the settings against the checkout that the working directory is in.
+func (s *settings) options() (matrix.Options, error) {
+	repository, cache, err := places()
+	if err != nil {
+		return matrix.Options{}, err
+	}
+	file := s.file
+	if file == "" {
+		file = relative(filepath.Join(repository, "compatibility.yaml"))
+	}
+	if s.jobs < 0 {
+		return matrix.Options{}, usageError{fmt.Errorf("--jobs %d: give at least 1", s.jobs)}
+	}
+	return matrix.Options{
+		Repository: repository, CacheDir: cache, File: file, Provider: s.provider,
+		Kubernetes: s.narrow.kubernetes, Rows: s.narrow.rows, Cells: s.narrow.cells,
+		Jobs: s.jobs, Fresh: s.fresh, Retain: s.retain,
+	}, nil
+}
+
+// places are the root of the checkout and the matrix's folder in the user's cache.
+func places() (repository, cache string, err error) {
+	working, err := os.Getwd()
+	if err != nil {
+		return "", "", fmt.Errorf("find the working directory: %w", err)
+	}
+	repository, err = embedded.FindRepository(working)
+	if err != nil {
+		return "", "", usageError{fmt.Errorf("%w: run the matrix in a checkout", err)}
+	}
+	cache, err = os.UserCacheDir()
+	if err != nil {
+		return "", "", fmt.Errorf("find the cache folder: %w", err)
+	}
+	return repository, filepath.Join(cache, "trussium-matrix"), nil
+}
+
+// relative shortens a path for messages where that is possible.
+func relative(path string) string {
+	working, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	short, err := filepath.Rel(working, path)
+	if err != nil || strings.HasPrefix(short, "..") {
+		return path
+	}
+	return short
+}
