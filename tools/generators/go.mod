@@ -1,4 +1,4 @@
-module github.com/trussiumhq/trussium-operator/tools
+module github.com/trussiumhq/trussium-operator/tools/generators
 
 go 1.26.0
 

@@ -1,0 +1,41 @@
+# Every target is a plain command that can be run by hand; `make` alone lists them.
+GO ?= go
+GENERATORS := -modfile=tools/generators/go.mod
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: matrix
+matrix: ## Run the upgrade matrix on the embedded cluster
+	$(GO) run ./tools/matrix
+
+.PHONY: test
+test: ## Run the tests
+	$(GO) test ./...
+
+.PHONY: test-all
+test-all: test ## Run the tests of all modules
+	$(GO) test -C tools/controlplane ./...
+
+.PHONY: generate
+generate: ## Generate deepcopy, CRD and role from the markers in the code
+	$(GO) generate ./...
+
+.PHONY: lint
+lint: ## Check format, vet and staticcheck
+	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "not formatted: $$files"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool $(GENERATORS) staticcheck ./...
+
+.PHONY: verify
+verify: lint ## Check that generated files are in sync
+	$(GO) generate ./...
+	git diff --exit-code -- api charts operator || { echo "generated files are out of date: run make generate and commit"; exit 1; }
+	$(GO) run ./tools/matrix validate
+
+.PHONY: build
+build: ## Build the operator for this machine into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/manager ./operator
