@@ -10,3 +10,5 @@
 // +kubebuilder:object:generate=true
 // +groupName=runtime.trussium.io
 package v1alpha1
+
+//go:generate go tool -modfile=../../tools/generators/go.mod controller-gen object crd paths=. output:crd:dir=../../charts/trussium-operator/crds

@@ -12,3 +12,5 @@
 // +kubebuilder:rbac:groups=runtime.trussium.io,resources=trussiumruntimes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=runtime.trussium.io,resources=trussiumruntimes/status,verbs=get;patch;update
 package controller
+
+//go:generate go tool -modfile=../../tools/generators/go.mod controller-gen rbac:roleName=manager,fileName=manager-role.yaml paths=. output:rbac:dir=../../charts/trussium-operator/files

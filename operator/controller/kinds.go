@@ -24,6 +24,8 @@ type managedKind struct {
 	name string
 	// ignoreStatus says that the kind's status is of no interest and changes often.
 	ignoreStatus bool
+	// repair returns a JSON patch for what apply alone can't put right in live, or nil.
+	repair func(runtime *v1alpha1.TrussiumRuntime, live client.Object) ([]byte, error)
 	// object returns an empty object of the kind.
 	object func() client.Object
 	// plan compares live, nil when it does not exist, with what the runtime asks for.
@@ -39,6 +41,15 @@ type patch struct {
 // kinds are the managed kinds in the order in which they are applied: what the
 // Pods refer to comes before the Deployment.
 func kinds() []managedKind {
+	service := kindOf("Service", corev1ac.ExtractService, always[*corev1.Service](desired.Service))
+	service.repair = repairService
+
+	deployment := kindOf("Deployment", appsv1ac.ExtractDeployment,
+		func(runtime *v1alpha1.TrussiumRuntime, _ *appsv1.Deployment) (*appsv1ac.DeploymentApplyConfiguration, error) {
+			return desired.Deployment(runtime)
+		})
+	deployment.repair = repairDeployment
+
 	budget := kindOf("PodDisruptionBudget", policyv1ac.ExtractPodDisruptionBudget,
 		always[*policyv1.PodDisruptionBudget](desired.PodDisruptionBudget))
 	budget.ignoreStatus = true
@@ -46,11 +57,8 @@ func kinds() []managedKind {
 	return []managedKind{
 		kindOf("ConfigMap", corev1ac.ExtractConfigMap, always[*corev1.ConfigMap](desired.ConfigMap)),
 		kindOf("ServiceAccount", corev1ac.ExtractServiceAccount, desired.ServiceAccount),
-		kindOf("Service", corev1ac.ExtractService, always[*corev1.Service](desired.Service)),
-		kindOf("Deployment", appsv1ac.ExtractDeployment,
-			func(runtime *v1alpha1.TrussiumRuntime, _ *appsv1.Deployment) (*appsv1ac.DeploymentApplyConfiguration, error) {
-				return desired.Deployment(runtime)
-			}),
+		service,
+		deployment,
 		budget,
 	}
 }

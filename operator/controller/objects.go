@@ -98,7 +98,7 @@ func refuse(runtime *v1alpha1.TrussiumRuntime, object *managedObject) error {
 // answer in it.
 func (r *Reconciler) apply(ctx context.Context, runtime *v1alpha1.TrussiumRuntime, object *managedObject) error {
 	if object.live != nil {
-		if err := r.takeOver(ctx, runtime, object); err != nil {
+		if err := r.prepare(ctx, runtime, object); err != nil {
 			return err
 		}
 	}
@@ -120,9 +120,23 @@ func (r *Reconciler) apply(ctx context.Context, runtime *v1alpha1.TrussiumRuntim
 	return nil
 }
 
-// takeOver moves the fields that an earlier operator wrote with plain updates to
-// the operator's own apply ownership, so that those no longer wanted disappear
-// with the next apply.
+// prepare makes the live object ready for server-side apply.
+func (r *Reconciler) prepare(ctx context.Context, runtime *v1alpha1.TrussiumRuntime, object *managedObject) error {
+	if err := r.takeOver(ctx, runtime, object); err != nil || object.kind.repair == nil {
+		return err
+	}
+	body, err := object.kind.repair(runtime, object.live)
+	if err != nil || body == nil {
+		return err
+	}
+	if err := r.patchLive(ctx, object, "repair", body); err != nil {
+		return err
+	}
+	return r.takeOver(ctx, runtime, object)
+}
+
+// takeOver moves the fields that an operator wrote with plain updates to its
+// apply ownership, so that those no longer wanted disappear with the next apply.
 func (r *Reconciler) takeOver(ctx context.Context, runtime *v1alpha1.TrussiumRuntime, object *managedObject) error {
 	writers, err := earlierWriters(runtime, object.live)
 	if err != nil || len(writers) == 0 {
@@ -135,9 +149,15 @@ func (r *Reconciler) takeOver(ctx context.Context, runtime *v1alpha1.TrussiumRun
 	if body == nil {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, object.live, client.RawPatch(types.JSONPatchType, body), client.FieldOwner(desired.FieldManager)); err != nil {
-		return fmt.Errorf("take over %s %s/%s: %w", object.kind.name, runtime.Namespace, runtime.Name, err)
+	return r.patchLive(ctx, object, "take over", body)
+}
+
+// patchLive sends a JSON patch and keeps the answer. purpose names it in logs and errors.
+func (r *Reconciler) patchLive(ctx context.Context, object *managedObject, purpose string, body []byte) error {
+	request := client.RawPatch(types.JSONPatchType, body)
+	if err := r.Client.Patch(ctx, object.live, request, client.FieldOwner(desired.FieldManager)); err != nil {
+		return fmt.Errorf("%s %s %s: %w", purpose, object.kind.name, client.ObjectKeyFromObject(object.live), err)
 	}
-	log.FromContext(ctx).Info("took over fields of an earlier operator", "kind", object.kind.name)
+	log.FromContext(ctx).Info("patched", "purpose", purpose, "kind", object.kind.name)
 	return nil
 }

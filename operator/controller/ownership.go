@@ -89,13 +89,18 @@ func (e *collisionError) Error() string {
 }
 
 // earlierWriters are the field managers of operators that wrote live with plain
-// updates, as published releases did. They are told by having written the owner
-// reference to the runtime, which nobody but an operator does: a binary's name is
-// no proof, since many controllers are called "manager".
+// updates: this one, when it repaired something, and published releases. Those
+// are told by having written the owner reference to the runtime, which nobody but
+// an operator does; their name is no proof, since many controllers are called
+// "manager".
 func earlierWriters(runtime *v1alpha1.TrussiumRuntime, live client.Object) (sets.Set[string], error) {
 	writers := sets.New[string]()
 	for _, entry := range live.GetManagedFields() {
 		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || entry.FieldsV1 == nil {
+			continue
+		}
+		if entry.Manager == desired.FieldManager {
+			writers.Insert(entry.Manager)
 			continue
 		}
 		fields := &fieldpath.Set{}

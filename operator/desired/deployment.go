@@ -171,10 +171,7 @@ func runtimeContainer(runtime *v1alpha1.TrussiumRuntime) (*corev1ac.ContainerApp
 		WithName(ContainerName).
 		WithImage(Image(runtime)).
 		WithImagePullPolicy(runtime.Spec.Image.PullPolicy).
-		WithPorts(corev1ac.ContainerPort().
-			WithName(PortName).
-			WithContainerPort(ContainerPort).
-			WithProtocol(corev1.ProtocolTCP)).
+		WithPorts(Port()).
 		WithEnvFrom(corev1ac.EnvFromSource().
 			WithConfigMapRef(corev1ac.ConfigMapEnvSource().WithName(runtime.Name))).
 		WithSecurityContext(corev1ac.SecurityContext().
@@ -201,6 +198,14 @@ func runtimeContainer(runtime *v1alpha1.TrussiumRuntime) (*corev1ac.ContainerApp
 		container.WithResources(resources)
 	}
 	return container, nil
+}
+
+// Port is the port of the runtime container.
+func Port() *corev1ac.ContainerPortApplyConfiguration {
+	return corev1ac.ContainerPort().
+		WithName(PortName).
+		WithContainerPort(ContainerPort).
+		WithProtocol(corev1.ProtocolTCP)
 }
 
 // probe asks an HTTP path of the runtime; period and timeout are in seconds.

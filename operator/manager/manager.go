@@ -21,6 +21,7 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/operator/controller"
+	"github.com/trussiumhq/trussium-operator/operator/election"
 )
 
 // NewScheme knows every kind that the operator reads or writes.
@@ -51,8 +52,7 @@ func Run(ctx context.Context, config *rest.Config, options Options, log logr.Log
 	cacheOptions.DefaultWatchErrorHandler = ready.watchFailed
 
 	shutdown := gracefulShutdown
-	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
-	operator, err := ctrl.NewManager(config, ctrl.Options{
+	managerOptions := ctrl.Options{
 		Scheme: scheme,
 		Logger: log,
 		Cache:  cacheOptions,
@@ -62,16 +62,12 @@ func Run(ctx context.Context, config *rest.Config, options Options, log logr.Log
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
 		// The probes are served below, because their answer names the cause.
-		HealthProbeBindAddress:        "0",
-		LeaderElection:                options.LeaderElect,
-		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       options.LeaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &lease,
-		RenewDeadline:                 &renew,
-		RetryPeriod:                   &retry,
-		GracefulShutdownTimeout:       &shutdown,
-	})
+		HealthProbeBindAddress:  "0",
+		GracefulShutdownTimeout: &shutdown,
+	}
+	election.Configure(&managerOptions, options.LeaderElect, options.LeaderElectionNamespace)
+
+	operator, err := ctrl.NewManager(config, managerOptions)
 	if err != nil {
 		return fmt.Errorf("set up the manager: %w", err)
 	}

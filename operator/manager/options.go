@@ -9,17 +9,6 @@ import (
 )
 
 const (
-	// leaderElectionID names the Lease. Published releases use the same, so that
-	// an upgrade hands over instead of running two leaders.
-	leaderElectionID = "d4fd4c09.trussium.io"
-
-	// A leader that stops gives the Lease back, and a waiting replica asks for it
-	// after one to 2.2 retry periods: a hand-over takes less than two seconds. One
-	// that dies keeps it for the lease duration.
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 750 * time.Millisecond
-
 	// gracefulShutdown is how long running reconciliations may take to finish after
 	// SIGTERM. The chart's termination grace period is longer.
 	gracefulShutdown = 15 * time.Second

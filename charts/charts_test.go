@@ -1,0 +1,186 @@
+package charts_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func load(t *testing.T) *chart.Chart {
+	t.Helper()
+	loaded, err := loader.Load("trussium-operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// render renders the chart with values on top of its defaults.
+func render(t *testing.T, loaded *chart.Chart, values string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	var parsed map[string]any
+	if err := yaml.Unmarshal([]byte(values), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	release := chartutil.ReleaseOptions{Name: "trussium-operator", Namespace: "trussium-operator-system"}
+	rendering, err := chartutil.ToRenderValues(loaded, parsed, release, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.Render(loaded, rendering)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string]*unstructured.Unstructured{}
+	for name, content := range files {
+		if filepath.Ext(name) != ".yaml" {
+			continue
+		}
+		for _, document := range strings.Split("\n"+content, "\n---\n") {
+			object := &unstructured.Unstructured{}
+			if err := yaml.UnmarshalStrict([]byte(document), &object.Object); err != nil {
+				t.Fatalf("%s is no YAML: %v\n%s", name, err, document)
+			}
+			if len(object.Object) > 0 {
+				objects[object.GetKind()+"/"+object.GetName()] = object
+			}
+		}
+	}
+	return objects
+}
+
+func names(objects map[string]*unstructured.Unstructured) []string {
+	var result []string
+	for name := range objects {
+		result = append(result, name)
+	}
+	slices.Sort(result)
+	return result
+}
+
+func TestDefaultInstallation(t *testing.T) {
+	loaded := load(t)
+	objects := render(t, loaded, "")
+	want := []string{
+		"ClusterRole/trussium-operator-manager-role",
+		"ClusterRole/trussium-operator-metrics-auth-role",
+		"ClusterRole/trussium-operator-metrics-reader",
+		"ClusterRoleBinding/trussium-operator-manager-rolebinding",
+		"ClusterRoleBinding/trussium-operator-metrics-auth-rolebinding",
+		"Deployment/trussium-operator-controller-manager",
+		"Role/trussium-operator-leader-election-role",
+		"RoleBinding/trussium-operator-leader-election-rolebinding",
+		"Service/trussium-operator-controller-manager-metrics",
+		"ServiceAccount/trussium-operator-controller-manager",
+	}
+	if diff := cmp.Diff(want, names(objects)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+
+	deployment := objects["Deployment/trussium-operator-controller-manager"]
+	selector, _, _ := unstructured.NestedStringMap(deployment.Object, "spec", "selector", "matchLabels")
+	// Selectors are immutable: published releases chose this one.
+	wantSelector := map[string]string{
+		"app.kubernetes.io/name":     "trussium-operator",
+		"app.kubernetes.io/instance": "trussium-operator",
+	}
+	if diff := cmp.Diff(wantSelector, selector); diff != "" {
+		t.Errorf("selector (-want +got):\n%s", diff)
+	}
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	image := containers[0].(map[string]any)["image"]
+	if want := "ghcr.io/trussiumhq/trussium-operator:" + loaded.Metadata.AppVersion; image != want {
+		t.Errorf("image %v, want %s", image, want)
+	}
+	if loaded.Metadata.Version != loaded.Metadata.AppVersion {
+		t.Errorf("chart %s carries operator %s", loaded.Metadata.Version, loaded.Metadata.AppVersion)
+	}
+}
+
+// A release that is upgraded with --reuse-values brings the values of its own
+// time: whatever came later is missing, and sections may be null.
+func TestValuesOfEarlierReleasesRender(t *testing.T) {
+	for _, section := range sections(load(t).Values) {
+		for _, value := range []string{"missing", "null"} {
+			t.Run(section+" "+value, func(t *testing.T) {
+				loaded := load(t)
+				// With --reuse-values the old release's values take the place of the defaults.
+				delete(loaded.Values, section)
+				if value == "null" {
+					loaded.Values[section] = nil
+				}
+				objects := render(t, loaded, "")
+				if objects["Deployment/trussium-operator-controller-manager"] == nil {
+					t.Errorf("no Deployment among %v", names(objects))
+				}
+			})
+		}
+	}
+	t.Run("nothing at all", func(t *testing.T) {
+		loaded := load(t)
+		loaded.Values = map[string]any{}
+		render(t, loaded, "")
+	})
+}
+
+func sections(values map[string]any) []string {
+	var result []string
+	for name := range values {
+		result = append(result, name)
+	}
+	slices.Sort(result)
+	return result
+}
+
+func TestValuesAreUsed(t *testing.T) {
+	objects := render(t, load(t), `
+replicaCount: 2
+image: {repository: registry.example/operator, tag: "9.9"}
+serviceAccount: {create: false, name: existing}
+metrics: {service: {enabled: false}}
+`)
+	deployment := objects["Deployment/trussium-operator-controller-manager"]
+	if replicas, _, _ := unstructured.NestedFieldNoCopy(deployment.Object, "spec", "replicas"); fmt.Sprint(replicas) != "2" {
+		t.Errorf("replicas %v", replicas)
+	}
+	pod, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template", "spec")
+	if pod["serviceAccountName"] != "existing" {
+		t.Errorf("service account %v", pod["serviceAccountName"])
+	}
+	container := pod["containers"].([]any)[0].(map[string]any)
+	if container["image"] != "registry.example/operator:9.9" {
+		t.Errorf("image %v", container["image"])
+	}
+	for name := range objects {
+		if strings.HasPrefix(name, "ServiceAccount/") || strings.Contains(name, "metrics") {
+			t.Errorf("%s is rendered although it is turned off", name)
+		}
+	}
+}
+
+func TestWrongValuesAreRefused(t *testing.T) {
+	for _, values := range []string{
+		"replicaCount: two",
+		"image: {pullPolicy: Sometimes}",
+		"metrics: {service: {port: 99999}}",
+		"imagePullSecrets: [registry]",
+	} {
+		var parsed map[string]any
+		if err := yaml.Unmarshal([]byte(values), &parsed); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := chartutil.ToRenderValues(load(t), parsed, chartutil.ReleaseOptions{}, nil); err == nil {
+			t.Errorf("%q is accepted", values)
+		}
+	}
+}
