@@ -1,6 +1,9 @@
 package cell
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -156,5 +159,19 @@ func TestRowsLeaveStepsOut(t *testing.T) {
 	}
 	if broken[check.WorkloadUntouched.ID] == "" {
 		t.Error("a row from a broken release compares pods that never ran")
+	}
+}
+
+// The documentation lists every check with its claim, word for word.
+func TestChecksAreDocumented(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "..", "docs", "matrix.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps(chartRow()) {
+		row := fmt.Sprintf("| `%s` | %s |", s.id, s.claim)
+		if s.check && !strings.Contains(string(content), row) {
+			t.Errorf("docs/matrix.md lacks the row\n%s", row)
+		}
 	}
 }

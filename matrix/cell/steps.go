@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
-	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 )
 
 // step is one step of a cell.
@@ -108,13 +107,4 @@ func leaveOutForBrokenBaseline(list []step) {
 			list[i].skip = "the earlier release is known to be broken"
 		}
 	}
-}
-
-// StepIDs are the ids of all steps of a cell, in order: what a reader of a report can expect.
-func StepIDs() []string {
-	var ids []string
-	for _, s := range steps(Spec{Upgrade: evidence.Upgrade{Rollback: "chart"}}) {
-		ids = append(ids, s.id)
-	}
-	return ids
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
 // Exit codes.
@@ -39,11 +40,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	code := exitCode(ctx, err)
-	if err != nil && code != exitInterrupted {
-		fmt.Fprintln(stderr, "matrix:", err)
-	}
-	if code == exitInterrupted {
+	var mistakes *compat.Error
+	switch {
+	case err == nil:
+	case code == exitInterrupted:
 		fmt.Fprintln(stderr, "matrix: interrupted; the same command goes on or starts the cell again")
+	case errors.As(err, &mistakes):
+		fmt.Fprintln(stderr, mistakes) // each line begins with its position, for editors
+	default:
+		fmt.Fprintln(stderr, "matrix:", err)
 	}
 	return code
 }
