@@ -131,7 +131,7 @@ func readinessHonest(ctx context.Context, r *run) (check.Result, error) {
 }
 
 func quiet(ctx context.Context, r *run) (check.Result, error) {
-	return check.AwaitQuiet(ctx, r.target)
+	return check.AwaitQuiet(ctx, r.target, check.QuietPeriod)
 }
 
 func rollForward(ctx context.Context, r *run) (check.Result, error) {

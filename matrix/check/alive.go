@@ -219,7 +219,7 @@ func (p *aliveProbe) read(ctx context.Context, object *unstructured.Unstructured
 }
 
 func (p *aliveProbe) expect(ctx context.Context, timeout time.Duration, what string, look func(context.Context) (bool, string, error)) (bool, error) {
-	ok, seen, err := eventually(ctx, timeout, look)
+	ok, seen, err := p.target.eventually(ctx, timeout, look)
 	if err != nil {
 		return false, err
 	}

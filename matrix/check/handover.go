@@ -19,7 +19,7 @@ var Handover = Check{
 func AwaitHandover(ctx context.Context, t Target, before *Snapshot, image string) (Result, error) {
 	var r Result
 	var now *Snapshot
-	done, seen, err := eventually(ctx, readyTimeout, func(ctx context.Context) (bool, string, error) {
+	done, seen, err := t.eventually(ctx, readyTimeout, func(ctx context.Context) (bool, string, error) {
 		var err error
 		if now, err = Observe(ctx, t); err != nil {
 			return false, "", err

@@ -20,21 +20,16 @@ var Quiet = Check{
 	Claim: "For 30 s after settling no resourceVersion of a runtime or of its objects moves, and the API server gets no write for any of their kinds.",
 }
 
-// quietPeriod is how long nothing may happen (checks.md); settlePeriod is how long nothing must
-// have happened before the period begins.
-const (
-	quietPeriod  = 30 * time.Second
-	settlePeriod = 2 * time.Second
-)
+// QuietPeriod is how long nothing may happen.
+const QuietPeriod = 30 * time.Second
 
-// AwaitQuiet waits until the target is at rest, then judges Quiet.
-func AwaitQuiet(ctx context.Context, t Target) (Result, error) {
-	return awaitQuiet(ctx, t, quietPeriod)
-}
+// settlePeriod is how long nothing must have happened before the period begins.
+const settlePeriod = 2 * time.Second
 
-func awaitQuiet(ctx context.Context, t Target, period time.Duration) (Result, error) {
+// AwaitQuiet waits until the target is at rest, then judges Quiet over the period.
+func AwaitQuiet(ctx context.Context, t Target, period time.Duration) (Result, error) {
 	var r Result
-	rested, seen, err := eventually(ctx, goneTimeout, func(ctx context.Context) (bool, string, error) {
+	rested, seen, err := t.eventually(ctx, goneTimeout, func(ctx context.Context) (bool, string, error) {
 		moves, err := t.moves(ctx, settlePeriod)
 		return len(moves) == 0, strings.Join(moves, "; "), err
 	})

@@ -159,7 +159,7 @@ func without(rules []rbacv1.PolicyRule, resource string) []rbacv1.PolicyRule {
 func (c *restrictedCopy) judge(ctx context.Context, probe *corev1.Probe) (Result, error) {
 	var r Result
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.target.OperatorNamespace, Name: c.name}}
-	started, seen, err := eventually(ctx, readyTimeout, func(ctx context.Context) (bool, string, error) {
+	started, seen, err := c.target.eventually(ctx, readyTimeout, func(ctx context.Context) (bool, string, error) {
 		if err := c.target.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return false, "", err
 		}

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -57,6 +58,8 @@ type Target struct {
 	// RuntimeRepository and RuntimeTag are the image of the runtimes a check makes.
 	RuntimeRepository string
 	RuntimeTag        string
+	// Patience bounds every wait; 0 leaves each wait its own limit.
+	Patience time.Duration
 }
 
 // newRuntime is an empty TrussiumRuntime of that name.

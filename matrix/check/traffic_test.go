@@ -16,7 +16,7 @@ func loadUntil(t *testing.T, n int64, ask func(i int64) error) TrafficReport {
 	t.Helper()
 	var asked atomic.Int64
 	load := StartLoad(context.Background(), func(context.Context) error { return ask(asked.Add(1)) })
-	ok, _, err := eventually(context.Background(), time.Minute, func(context.Context) (bool, string, error) { return asked.Load() >= n, "", nil })
+	ok, _, err := Target{}.eventually(context.Background(), time.Minute, func(context.Context) (bool, string, error) { return asked.Load() >= n, "", nil })
 	if err != nil || !ok {
 		t.Fatalf("the load sent %d requests, %d are wanted", asked.Load(), n)
 	}

@@ -16,7 +16,10 @@ const (
 // eventually looks until done, and returns whether that came in time with what was seen last.
 // An error of a look is what was seen, too: API servers fail now and then, and one that fails
 // for as long as the timeout is reported by its message. The error is non-nil only when ctx ended.
-func eventually(ctx context.Context, timeout time.Duration, look func(context.Context) (done bool, seen string, err error)) (bool, string, error) {
+func (t Target) eventually(ctx context.Context, timeout time.Duration, look func(context.Context) (done bool, seen string, err error)) (bool, string, error) {
+	if t.Patience > 0 {
+		timeout = min(timeout, t.Patience)
+	}
 	deadline := time.Now().Add(timeout)
 	for {
 		done, seen, err := look(ctx)

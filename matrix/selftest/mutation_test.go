@@ -1,0 +1,278 @@
+package selftest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/scenario"
+)
+
+// quietPeriod is shorter than a cell's: the lab's operator is known to be quiet.
+const quietPeriod = 5 * time.Second
+
+// The mutations run one after the other on one cluster; each leaves the lab as healthy as it
+// found it. The comparisons of two snapshots have their mutations beside them, in package check.
+func TestMutations(t *testing.T) {
+	install(t)
+	t.Run("healthy", allGreen)
+	t.Run("live-rbac", liveRBAC)
+	t.Run("crd-live-equals-chart", crdLive)
+	t.Run("crd-and-objects-survive", survival)
+	t.Run("handover", handover)
+	t.Run("quiet", quiet)
+	t.Run("traffic", traffic)
+	t.Run("roll-forward", roll)
+	t.Run("alive", alive)
+	t.Run("readiness-honest", readiness)
+}
+
+// allGreen is the control: without damage no check is red.
+func allGreen(t *testing.T) {
+	ctx := t.Context()
+	green(t)(check.ReviewRights(ctx, lab.target))
+	green(t)(check.CompareCRD(ctx, lab.target, lab.crd))
+	green(t)(check.Alive(ctx, lab.target))
+	green(t)(check.JudgeReadiness(ctx, lab.target))
+	green(t)(check.AwaitQuiet(ctx, lab.target, quietPeriod))
+	green(t)(check.ServesImage(ctx, lab.target, runtimeName, baselineTag))
+}
+
+// red expects a check to fail and to say why.
+func red(t *testing.T, says string) func(check.Result, error) {
+	return func(r check.Result, err error) {
+		t.Helper()
+		must(t, err)
+		if r.Outcome() != evidence.Failed {
+			t.Fatalf("the check is green: %v", r.Seen)
+		}
+		if !strings.Contains(strings.Join(r.Failures, "\n"), says) {
+			t.Errorf("it says %q, want something with %q", r.Failures, says)
+		}
+	}
+}
+
+// impatient is the target for checks that are expected to fail.
+func impatient() check.Target {
+	target := lab.target
+	target.Patience = impatience
+	return target
+}
+
+// change edits an object, and brings it back when the test ends.
+func change[T client.Object](t *testing.T, object T, edit func(T)) {
+	t.Helper()
+	current := object.DeepCopyObject().(T)
+	must(t, lab.target.Client.Get(t.Context(), client.ObjectKeyFromObject(object), current))
+	original := current.DeepCopyObject().(T)
+	edit(current)
+	must(t, lab.target.Client.Update(t.Context(), current))
+	t.Cleanup(func() {
+		ctx := context.Background() // the test's own has ended
+		must(t, lab.target.Client.Get(ctx, client.ObjectKeyFromObject(object), current))
+		original.SetResourceVersion(current.GetResourceVersion())
+		must(t, lab.target.Client.Update(ctx, original))
+	})
+}
+
+func operatorDeployment(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: lab.target.OperatorNamespace, Name: "trussium-operator-controller-manager"}}
+	must(t, lab.target.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	return d
+}
+
+// managerRole is the ClusterRole that grants the operator its managed kinds.
+func managerRole(t *testing.T) *rbacv1.ClusterRole {
+	t.Helper()
+	var roles rbacv1.ClusterRoleList
+	must(t, lab.target.Client.List(t.Context(), &roles, client.MatchingLabels{"app.kubernetes.io/instance": releaseName}))
+	for i := range roles.Items {
+		for _, rule := range roles.Items[i].Rules {
+			if slices.Contains(rule.Resources, "deployments") {
+				return &roles.Items[i]
+			}
+		}
+	}
+	t.Fatal("no ClusterRole of the release grants deployments")
+	return nil
+}
+
+func liveRBAC(t *testing.T) {
+	t.Run("a right is missing", func(t *testing.T) {
+		change(t, managerRole(t), func(role *rbacv1.ClusterRole) {
+			for i := range role.Rules {
+				role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(r string) bool { return r == "deployments" })
+			}
+			role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return len(r.Resources) == 0 && len(r.NonResourceURLs) == 0 })
+		})
+		red(t, "may not get, list, watch, create, update, patch, delete deployments.apps")(check.ReviewRights(t.Context(), lab.target))
+	})
+	t.Run("a right too many", func(t *testing.T) {
+		change(t, managerRole(t), func(role *rbacv1.ClusterRole) {
+			role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}})
+		})
+		red(t, "may get pods, and must not")(check.ReviewRights(t.Context(), lab.target))
+	})
+}
+
+// withoutField changes the live CRD so that it lacks a field of the chart's.
+func withoutField(t *testing.T) {
+	t.Helper()
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(lab.crd.GroupVersionKind())
+	crd.SetName(lab.crd.GetName())
+	change(t, crd, func(crd *unstructured.Unstructured) {
+		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		must(t, err)
+		unstructured.RemoveNestedField(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties", "podMetadata")
+		must(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+	})
+}
+
+func crdLive(t *testing.T) {
+	withoutField(t)
+	red(t, "podMetadata")(check.CompareCRD(t.Context(), lab.target, lab.crd))
+}
+
+func survival(t *testing.T) {
+	ctx := t.Context()
+	before, err := check.Observe(ctx, lab.target)
+	must(t, err)
+	green(t)(check.CompareSurvival(ctx, lab.target, before, before, lab.crd))
+	withoutField(t)
+	after, err := check.Observe(ctx, lab.target)
+	must(t, err)
+	red(t, "podMetadata")(check.CompareSurvival(ctx, lab.target, before, after, lab.crd))
+	after.CRD = nil
+	red(t, "is gone")(check.CompareSurvival(ctx, lab.target, before, after, lab.crd))
+}
+
+func handover(t *testing.T) {
+	ctx := t.Context()
+	before, err := check.Observe(ctx, lab.target)
+	must(t, err)
+	target := lab.target
+	target.Patience = time.Second
+	red(t, "is still there")(check.AwaitHandover(ctx, target, before, lab.release.Image.Ref))
+	red(t, "is wanted")(check.AwaitHandover(ctx, target, &check.Snapshot{}, "example.com/other:1"))
+}
+
+func quiet(t *testing.T) {
+	// A writer that changes something, and one whose writes change nothing: the second moves no
+	// resourceVersion.
+	for name, patch := range map[string]string{
+		"writes":      `{"metadata":{"annotations":{"selftest":"%d"}}}`,
+		"idle writes": `{"metadata":{"annotations":{"selftest":"same"}}}%.0d`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: lab.target.Namespace, Name: runtimeName}}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for i := 0; ctx.Err() == nil; i++ {
+					body := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(patch, i)))
+					_ = lab.target.Client.Patch(ctx, service.DeepCopy(), body) // the check sees whether it arrived
+					select {
+					case <-ctx.Done():
+					case <-time.After(200 * time.Millisecond):
+					}
+				}
+			}()
+			defer func() { cancel(); <-done }()
+			red(t, "PATCH services")(check.AwaitQuiet(ctx, impatient(), quietPeriod))
+		})
+	}
+}
+
+func traffic(t *testing.T) {
+	ctx := t.Context()
+	load := check.StartLoad(ctx, check.ServiceClient(lab.target.Clientset, lab.target.Namespace, runtimeName))
+	defer func() { green(t)(check.AwaitReady(ctx, lab.target, runtimeName)) }()
+	must(t, lab.target.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(lab.target.Namespace),
+		client.MatchingLabels{"app.kubernetes.io/instance": runtimeName}, client.GracePeriodSeconds(0)))
+	time.Sleep(2 * time.Second) // the load goes on while there is nobody to answer
+	red(t, "requests failed")(check.JudgeTraffic(load.Stop()), nil)
+}
+
+func roll(t *testing.T) {
+	ctx := t.Context()
+	neverReady := targetTag + "-never-ready"
+	request := scenario.Request{
+		Scenario: check.RollForward.ID, Kubeconfig: lab.cluster.Kubeconfig(), Namespace: lab.target.Namespace,
+		Values: scenario.Values{Runtime: runtimeName, From: baselineTag, To: neverReady},
+		LogDir: t.TempDir(), AssertTimeout: impatience,
+	}
+	ran, err := lab.scenarios.Run(ctx, request)
+	must(t, err)
+	if ran.Passed {
+		t.Error("the scenario passes with an image that never becomes ready")
+	}
+	if told := ran.Failures(); !strings.Contains(told, neverReady) {
+		t.Errorf("the failure does not name the image: %s", told)
+	}
+	red(t, "its tag says "+targetTag)(check.ServesImage(ctx, lab.target, runtimeName, targetTag))
+	// Back to health: reverting in flight, then a clean roll that is green.
+	request.Values.To = targetTag
+	request.AssertTimeout = 0
+	request.LogDir = t.TempDir()
+	ran, err = lab.scenarios.Run(ctx, request)
+	must(t, err)
+	if !ran.Passed {
+		t.Errorf("the scenario fails with a good image: %s", ran.Failures())
+	}
+	green(t)(check.ServesImage(ctx, lab.target, runtimeName, targetTag))
+}
+
+func alive(t *testing.T) {
+	ctx := t.Context()
+	change(t, operatorDeployment(t), func(d *appsv1.Deployment) {
+		none := int32(0)
+		d.Spec.Replicas = &none
+	})
+	awaitNoOperator(t)
+	red(t, "Ready")(check.Alive(ctx, impatient()))
+}
+
+func awaitNoOperator(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		snapshot, err := check.Observe(t.Context(), lab.target)
+		must(t, err)
+		if len(snapshot.OperatorPods) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the operator does not stop: %d pods", len(snapshot.OperatorPods))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// readiness makes the operator's readiness a constant: the probe asks what always answers.
+func readiness(t *testing.T) {
+	deployment := operatorDeployment(t)
+	change(t, deployment, func(d *appsv1.Deployment) {
+		probe := d.Spec.Template.Spec.Containers[0].ReadinessProbe
+		probe.HTTPGet = &corev1.HTTPGetAction{Path: "/healthz", Port: probe.HTTPGet.Port, Scheme: corev1.URISchemeHTTP}
+		if probe.HTTPGet.Port == (intstr.IntOrString{}) {
+			t.Fatal("the operator's readiness probe has no port")
+		}
+	})
+	red(t, "is Ready: readiness does not tell")(check.JudgeReadiness(t.Context(), lab.target))
+}
