@@ -33,23 +33,25 @@ type chartPackage struct {
 	archive  []byte
 }
 
+// CheckoutVersion is the version of the chart in a checkout: that of the candidate.
+func CheckoutVersion(repository string) (string, error) {
+	file := filepath.Join(repository, chartPath, chartutil.ChartfileName)
+	metadata, err := chartutil.LoadChartfile(file)
+	if err != nil {
+		return "", badInput(fmt.Errorf("read the version of the checkout from %s: %w", file, err))
+	}
+	if metadata.Version == "" {
+		return "", badInput(fmt.Errorf("read the version of the checkout from %s: it has no version", file))
+	}
+	return metadata.Version, nil
+}
+
 // imageTag is the tag of the operator image that the chart names by default.
 func imageTag(metadata *chart.Metadata) string {
 	if metadata.AppVersion != "" {
 		return metadata.AppVersion
 	}
 	return metadata.Version
-}
-
-// CheckoutVersion is the version of the chart in a checkout: the one that the checkout would be
-// released as.
-func CheckoutVersion(repository string) (string, error) {
-	file := filepath.Join(repository, chartPath, chartutil.ChartfileName)
-	metadata, err := chartutil.LoadChartfile(file)
-	if err != nil {
-		return "", badInput(fmt.Errorf("read the version of the checkout's chart from %s: %w", file, err))
-	}
-	return metadata.Version, nil
 }
 
 // packageChart packages the chart in dir. The same files give the same bytes.

@@ -138,3 +138,20 @@ func TestPackageBrokenChart(t *testing.T) {
 		t.Errorf("a missing chart: got %v, want bad input", err)
 	}
 }
+
+func TestCheckoutVersion(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, sourceFiles("0.4.0"))
+	if version, err := CheckoutVersion(dir); err != nil || version != "0.4.0" {
+		t.Errorf("got %q, %v, want 0.4.0", version, err)
+	}
+	for name, content := range map[string]string{"no version": "name: trussium-operator\n", "not YAML": "a: b: c\n"} {
+		writeFiles(t, dir, map[string]string{"charts/trussium-operator/Chart.yaml": content})
+		if version, err := CheckoutVersion(dir); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "Chart.yaml") {
+			t.Errorf("%s: got %q, %v, want bad input that names the file", name, version, err)
+		}
+	}
+	if _, err := CheckoutVersion(t.TempDir()); !errors.Is(err, ErrInput) {
+		t.Errorf("no chart: got %v, want bad input", err)
+	}
+}
