@@ -54,6 +54,7 @@ func root(stdout io.Writer) *cobra.Command {
 		},
 	}
 	options.AddFlags(command.Flags())
+	command.AddCommand(crdsCommand())
 	return command
 }
 

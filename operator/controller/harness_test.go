@@ -28,10 +28,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
-	"github.com/trussiumhq/trussium-operator/charts"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded/embeddedtest"
 	"github.com/trussiumhq/trussium-operator/operator/controller"
+	"github.com/trussiumhq/trussium-operator/operator/crds"
 	"github.com/trussiumhq/trussium-operator/operator/manager"
 )
 
@@ -73,38 +73,8 @@ func prepare(cluster *embedded.Cluster) error {
 	if err != nil {
 		return err
 	}
-	return installCRDs()
-}
-
-func installCRDs() error {
-	entries, err := charts.CRDs.ReadDir(charts.CRDDir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		content, err := charts.CRDs.ReadFile(filepath.Join(charts.CRDDir, entry.Name()))
-		if err != nil {
-			return err
-		}
-		crd := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(content, crd); err != nil {
-			return err
-		}
-		if err := api.Create(context.Background(), crd); err != nil {
-			return err
-		}
-	}
-	deadline := time.Now().Add(patience)
-	for {
-		err := api.List(context.Background(), &v1alpha1.TrussiumRuntimeList{})
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the API server does not serve TrussiumRuntimes: %w", err)
-		}
-		time.Sleep(pause)
-	}
+	_, err = crds.Apply(context.Background(), restConfig)
+	return err
 }
 
 // operator is a running operator that works in one namespace, and all requests

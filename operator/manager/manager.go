@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -36,9 +37,9 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Run runs the operator against the cluster of config until ctx ends. It then
+// Run runs the operator against the cluster until ctx ends. It then
 // finishes running reconciliations, gives back the Lease and returns nil.
-func Run(ctx context.Context, config *rest.Config, options Options, log logr.Logger) error {
+func Run(ctx context.Context, cluster *rest.Config, options Options, log logr.Logger) error {
 	if err := options.validate(); err != nil {
 		return err
 	}
@@ -52,6 +53,8 @@ func Run(ctx context.Context, config *rest.Config, options Options, log logr.Log
 	cacheOptions.DefaultWatchErrorHandler = ready.watchFailed
 
 	shutdown := gracefulShutdown
+	// There is one controller by construction; a process may run it more than once.
+	anyName := true
 	managerOptions := ctrl.Options{
 		Scheme: scheme,
 		Logger: log,
@@ -64,10 +67,11 @@ func Run(ctx context.Context, config *rest.Config, options Options, log logr.Log
 		// The probes are served below, because their answer names the cause.
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: &shutdown,
+		Controller:              config.Controller{SkipNameValidation: &anyName},
 	}
 	election.Configure(&managerOptions, options.LeaderElect, options.LeaderElectionNamespace)
 
-	operator, err := ctrl.NewManager(config, managerOptions)
+	operator, err := ctrl.NewManager(cluster, managerOptions)
 	if err != nil {
 		return fmt.Errorf("set up the manager: %w", err)
 	}

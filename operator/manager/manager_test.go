@@ -1,0 +1,282 @@
+package manager_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
+
+	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
+	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded/embeddedtest"
+	"github.com/trussiumhq/trussium-operator/operator/crds"
+	"github.com/trussiumhq/trussium-operator/operator/election"
+	"github.com/trussiumhq/trussium-operator/operator/manager"
+)
+
+const (
+	// patience bounds every wait; it is a guard against hanging, not an expectation.
+	patience = 60 * time.Second
+	pause    = 50 * time.Millisecond
+)
+
+var (
+	restConfig *rest.Config
+	api        client.Client
+)
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	embeddedtest.Main(m, embedded.Options{}, func(cluster *embedded.Cluster) {
+		restConfig = cluster.RESTConfig()
+		if err := prepare(); err != nil {
+			fmt.Fprintln(os.Stderr, "prepare the cluster:", err)
+			os.Exit(1)
+		}
+	})
+}
+
+func prepare() error {
+	scheme, err := manager.NewScheme()
+	if err != nil {
+		return err
+	}
+	if api, err = client.New(restConfig, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	_, err = crds.Apply(context.Background(), restConfig)
+	return err
+}
+
+// generatedRules are the rules of a role as the chart ships it.
+func generatedRules(t *testing.T, file string) []rbacv1.PolicyRule {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", "charts", "trussium-operator", "files", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var role rbacv1.ClusterRole
+	if err := yaml.Unmarshal(content, &role); err != nil {
+		t.Fatal(err)
+	}
+	return role.Rules
+}
+
+// userWith makes a user that has the rules, and the rules of its own to read its
+// rights from in the role of that name.
+func userWith(t *testing.T, name string, rules []rbacv1.PolicyRule) *rest.Config {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+	}
+	for _, object := range []client.Object{role, binding} {
+		if err := api.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := rest.CopyConfig(restConfig)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
+	return config
+}
+
+// runManager runs the operator until the test ends, and returns its probe URL and its log.
+func runManager(t *testing.T, config *rest.Config, options manager.Options) (url string, lines *logBuffer) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.ProbeAddress = listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	options.MetricsAddress = "0"
+
+	lines = &logBuffer{}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- manager.Run(ctx, config, options, logr.FromSlogHandler(slog.NewJSONHandler(lines, nil)))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("the manager ended with: %v", err)
+			}
+		case <-time.After(patience):
+			t.Errorf("the manager did not end within %s", patience)
+		}
+	})
+	return "http://" + options.ProbeAddress, lines
+}
+
+// logBuffer collects log lines of several goroutines.
+type logBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *logBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(line)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+func probe(url string) (int, string, error) {
+	response, err := http.Get(url)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
+
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s until %s; last seen: %v", patience, what, err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+func isReady(url string) func() error {
+	return func() error {
+		code, body, err := probe(url + "/readyz")
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("%d: %s", code, body)
+		}
+		return err
+	}
+}
+
+func TestAManagerThatCannotListAKindIsNeverReady(t *testing.T) {
+	complete := generatedRules(t, "manager-role.yaml")
+	lacking := slices.DeleteFunc(slices.Clone(complete), func(rule rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.Resources, "deployments")
+	})
+	if len(lacking) == len(complete) {
+		t.Fatal("the generated role has no rule for Deployments")
+	}
+	leases := rbacv1.PolicyRule{
+		APIGroups: []string{coordinationv1.GroupName},
+		Resources: []string{"leases"},
+		Verbs:     []string{"get", "create", "update"},
+	}
+	config := userWith(t, "lacks-deployments", append(lacking, leases))
+
+	options := manager.DefaultOptions()
+	options.LeaderElect = true
+	options.LeaderElectionNamespace = "default"
+	url, lines := runManager(t, config, options)
+
+	want := "deployments.apps: list forbidden\n"
+	eventually(t, "/readyz names the kind and the verb alone", func() error {
+		code, body, err := probe(url + "/readyz")
+		if err == nil && (code != http.StatusServiceUnavailable || body != want) {
+			err = fmt.Errorf("%d: %s", code, body)
+		}
+		return err
+	})
+	if code, body, err := probe(url + "/healthz"); err != nil || code != http.StatusOK {
+		t.Errorf("/healthz says %d %q (%v), want 200: a restart would not help", code, body, err)
+	}
+	for _, part := range []string{`"resource":"deployments.apps"`, `"verb":"list"`} {
+		if !strings.Contains(lines.String(), part) {
+			t.Errorf("the log does not hold %s:\n%s", part, lines)
+		}
+	}
+	lease := &coordinationv1.Lease{}
+	err := api.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: election.LeaseName}, lease)
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("an unready manager took the Lease: %v (%v)", lease.Spec.HolderIdentity, err)
+	}
+
+	// Granting the right is enough; nobody has to restart anything.
+	role := &rbacv1.ClusterRole{}
+	if err := api.Get(t.Context(), client.ObjectKey{Name: "lacks-deployments"}, role); err != nil {
+		t.Fatal(err)
+	}
+	role.Rules = append(complete, leases)
+	if err := api.Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the manager is ready once the right is granted", isReady(url))
+	eventually(t, "it takes the Lease", func() error {
+		return api.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: election.LeaseName}, lease)
+	})
+}
+
+func TestAWaitingReplicaIsReadyAndTakesOver(t *testing.T) {
+	namespace := "kube-public"
+	options := manager.DefaultOptions()
+	options.LeaderElect = true
+	options.LeaderElectionNamespace = namespace
+
+	holder := func() (string, error) {
+		lease := &coordinationv1.Lease{}
+		if err := api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: election.LeaseName}, lease); err != nil {
+			return "", err
+		}
+		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+			return "", fmt.Errorf("the Lease has no holder")
+		}
+		return *lease.Spec.HolderIdentity, nil
+	}
+
+	var first string
+	t.Run("the leader stops", func(t *testing.T) {
+		leader, _ := runManager(t, restConfig, options)
+		eventually(t, "the first replica is ready", isReady(leader))
+		eventually(t, "it holds the Lease", func() (err error) {
+			first, err = holder()
+			return err
+		})
+	})
+	waiting, _ := runManager(t, restConfig, options)
+	eventually(t, "the second replica is ready", isReady(waiting))
+	eventually(t, "it holds the Lease", func() error {
+		second, err := holder()
+		if err == nil && second == first {
+			err = fmt.Errorf("still held by %s", first)
+		}
+		return err
+	})
+}
