@@ -6,7 +6,7 @@ GENERATORS := -modfile=tools/generators/go.mod
 
 .PHONY: help
 help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: matrix
 matrix: ## Run the upgrade matrix on the embedded cluster
@@ -16,9 +16,10 @@ matrix: ## Run the upgrade matrix on the embedded cluster
 test: ## Run the tests
 	$(GO) test ./...
 
-.PHONY: test-all
-test-all: test ## Run the tests of all modules
-	$(GO) test -C tools/controlplane ./...
+.PHONY: test-controlplane
+test-controlplane: ## Run the tests of the embedded cluster's program
+	# The flags are those the matrix builds that module with, so that Kubernetes is compiled once.
+	CGO_ENABLED=0 $(GO) test -C tools/controlplane -trimpath ./...
 
 .PHONY: generate
 generate: ## Generate deepcopy, CRD and role from the markers in the code

@@ -87,6 +87,7 @@ func (p Program) Build(ctx context.Context, out string, progress func(string)) e
 	total := p.packages(ctx, progress)
 	args := append([]string{"build", "-v", "-o", file}, p.flags()...)
 	cmd := p.command(ctx, append(args, p.pkg())...)
+	cmd.Env = append(cmd.Env, "GOTMPDIR="+temp) // so that a killed build leaves nothing behind
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("build %s: %w", p.name(), err)

@@ -2,6 +2,8 @@ package gobuild
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,15 +126,39 @@ func TestBuildErrorShowsTheCompilersMessage(t *testing.T) {
 	}
 }
 
+// A build that is cancelled while it runs ends soon and leaves no file.
 func TestCancelEndsTheBuild(t *testing.T) {
-	dir, cache := module(t, hello), t.TempDir()
+	dir := module(t, hello)
+	// A package that takes long to compile, so that the cancellation comes in the middle.
+	var source strings.Builder
+	source.WriteString("package main\n\nvar table = map[string]int{\n")
+	for i := range 200_000 {
+		fmt.Fprintf(&source, "\t\"key%d\": %d,\n", i, i)
+	}
+	source.WriteString("}\n")
+	write(t, filepath.Join(dir, "table.go"), source.String())
+	cache := t.TempDir()
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
+	defer cancel()
+	time.AfterFunc(time.Second, cancel)
 	start := time.Now()
-	if _, err := (Program{Dir: dir}).Cached(ctx, cache, nil); err == nil {
-		t.Error("a cancelled build succeeded")
+	if _, err := (Program{Dir: dir}).Cached(ctx, cache, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled build says %v", err)
 	}
 	if time.Since(start) > time.Minute {
 		t.Error("a cancelled build hung")
+	}
+	for _, folder := range []string{temp, filepath.Join(cache, "bin")} {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			if !strings.HasSuffix(entry.Name(), ".lock") {
+				t.Errorf("a cancelled build left %s", filepath.Join(folder, entry.Name()))
+			}
+		}
 	}
 }
