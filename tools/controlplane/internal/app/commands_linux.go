@@ -9,12 +9,18 @@ import (
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
+	"github.com/trussiumhq/trussium-operator/tools/controlplane/internal/container"
 	"github.com/trussiumhq/trussium-operator/tools/controlplane/internal/controlplane"
+	"github.com/trussiumhq/trussium-operator/tools/controlplane/internal/node"
 )
 
 func commands() map[string]func([]string) error {
 	return map[string]func([]string) error{
 		"up":                           up,
+		innerCommand:                   inner,
+		controlplane.Node:              node.Run,
+		container.InitCommand:          func([]string) error { return container.Init() },
+		container.ExecCommand:          func([]string) error { return container.Exec() },
 		controlplane.APIServer:         upstream(apiserver.NewAPIServerCommand),
 		controlplane.ControllerManager: upstream(controllermanager.NewControllerManagerCommand),
 		controlplane.Scheduler:         upstream(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),

@@ -18,6 +18,7 @@ type options struct {
 	keep                       bool
 	control                    string
 	lifeline                   int
+	listener                   int
 	mirrors                    map[string]string
 	apiServerArguments         []string
 	controllerManagerArguments []string
@@ -31,6 +32,8 @@ func parseOptions(arguments []string) (options, error) {
 	flags.BoolVar(&o.keep, "keep", false, "leave the folder at the end")
 	flags.StringVar(&o.control, "control", "", "identity of this program, repeated in the status")
 	flags.IntVar(&o.lifeline, "lifeline-fd", -1, "file descriptor of a pipe; the cluster ends when its other end is closed")
+	flags.IntVar(&o.listener, "listener-fd", -1, "file descriptor of the socket where the API server is reached from outside")
+	_ = flags.MarkHidden("listener-fd") // for the inner process
 	flags.StringToStringVar(&o.mirrors, "mirror", nil, "registry host = base URL that serves it instead (may be repeated)")
 	flags.StringArrayVar(&o.apiServerArguments, "apiserver-arg", nil, "argument added to the API server's (may be repeated)")
 	flags.StringArrayVar(&o.controllerManagerArguments, "controller-manager-arg", nil, "argument added to the controller manager's (may be repeated)")
@@ -69,7 +72,10 @@ func checkMirror(base string) error {
 
 // arguments are the flags that make the same options again, for the inner process.
 func (o options) arguments() []string {
-	arguments := []string{"--dir=" + o.dir}
+	arguments := []string{"--dir=" + o.dir, "--control=" + o.control, "--node"}
+	if o.keep {
+		arguments = append(arguments, "--keep")
+	}
 	for host, base := range o.mirrors {
 		arguments = append(arguments, "--mirror="+host+"="+base)
 	}

@@ -3,10 +3,10 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
-	"sync"
 
 	"k8s.io/component-base/version"
 
@@ -44,21 +44,27 @@ func newStatus(o options, server string, limits []string) status {
 	}
 }
 
-// publish opens the control socket and prints the status. Whoever connects to the socket
-// gets the status and then, for as long as the cluster runs, an open connection: its other
-// end is this process for certain, where a process id in a file could be anyone's.
-func publish(dir statedir.Dir, s status) (*net.UnixListener, error) {
+// encode returns the status as a line.
+func (s status) encode() ([]byte, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("encode the status: %w", err)
 	}
-	text = append(text, '\n')
+	return append(text, '\n'), nil
+}
+
+// publish opens the control socket and prints the status. Whoever connects to the socket
+// gets the status and then, for as long as the cluster runs, an open connection: its other
+// end is this process for certain, where a process id in a file could be anyone's.
+func publish(dir statedir.Dir, text []byte) (*net.UnixListener, error) {
 	address := &net.UnixAddr{Name: dir.Socket("control"), Net: "unix"}
 	_ = os.Remove(address.Name) // left by a cluster that was killed
 	listener, err := net.ListenUnix("unix", address)
 	if err != nil {
 		return nil, fmt.Errorf("open the control socket: %w", err)
 	}
+	// The folder is removed as a whole; by its path the socket might not be found any more.
+	listener.SetUnlinkOnClose(false)
 	go serveStatus(listener, text)
 	if _, err := os.Stdout.Write(text); err != nil {
 		listener.Close()
@@ -68,16 +74,15 @@ func publish(dir statedir.Dir, s status) (*net.UnixListener, error) {
 }
 
 func serveStatus(listener *net.UnixListener, text []byte) {
-	var open []net.Conn
-	var mu sync.Mutex
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		mu.Lock()
-		open = append(open, conn) // kept: a collected connection would be closed
-		mu.Unlock()
-		_, _ = conn.Write(text)
+		go func() {
+			defer conn.Close()
+			_, _ = conn.Write(text)
+			_, _ = io.Copy(io.Discard, conn) // until the other side lets go
+		}()
 	}
 }

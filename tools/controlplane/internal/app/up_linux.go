@@ -35,6 +35,9 @@ func up(arguments []string) (err error) {
 	if err := os.Chdir(o.dir); err != nil {
 		return fmt.Errorf("enter the state folder: %w", err)
 	}
+	if o.node {
+		return serveNode(ctx, o)
+	}
 	return serveAPI(ctx, o)
 }
 
@@ -58,7 +61,11 @@ func serveAPI(ctx context.Context, o options) error {
 		return stoppedOr(ctx, err)
 	}
 	defer cluster.Stop()
-	control, err := publish(config.Dir, newStatus(o, config.Server, apiOnlyLimits))
+	text, err := newStatus(o, config.Server, apiOnlyLimits).encode()
+	if err != nil {
+		return err
+	}
+	control, err := publish(config.Dir, text)
 	if err != nil {
 		return err
 	}

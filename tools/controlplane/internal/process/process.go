@@ -23,9 +23,7 @@ type Child struct {
 	err  error
 }
 
-// Start runs cmd with its output in the file log. The kernel kills the child when this
-// process ends, however that happens. The child gets a process group of its own, so that
-// a Ctrl-C in a terminal reaches only this process, which stops its children in order.
+// Start runs cmd with its output in the file log.
 func Start(name, log string, cmd *exec.Cmd) (*Child, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -34,6 +32,18 @@ func Start(name, log string, cmd *exec.Cmd) (*Child, error) {
 	defer file.Close()
 	cmd.Stdout = file
 	cmd.Stderr = file
+	child, err := StartBound(name, cmd)
+	if err != nil {
+		return nil, err
+	}
+	child.Log = log
+	return child, nil
+}
+
+// StartBound runs cmd. The kernel kills the child when this process ends, however that
+// happens. The child gets a process group of its own, so that a Ctrl-C in a terminal
+// reaches only this process, which stops its children in order.
+func StartBound(name string, cmd *exec.Cmd) (*Child, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -42,7 +52,7 @@ func Start(name, log string, cmd *exec.Cmd) (*Child, error) {
 	if err := startOnLastingThread(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	c := &Child{Name: name, Log: log, cmd: cmd, done: make(chan struct{})}
+	c := &Child{Name: name, cmd: cmd, done: make(chan struct{})}
 	go func() {
 		c.err = cmd.Wait()
 		close(c.done)
@@ -72,9 +82,6 @@ func (c *Child) Stop(grace time.Duration) {
 		<-c.done
 	}
 }
-
-// Signal passes a signal on; a process that has ended is no error.
-func (c *Child) Signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
 
 // StopAll stops children side by side.
 func StopAll(children []*Child, grace time.Duration) {
