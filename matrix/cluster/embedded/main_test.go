@@ -6,9 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -81,15 +79,26 @@ func (f *fixture) stop() {
 	}
 }
 
-// holderVariable makes this test program a process that holds a cluster, for tests that
-// kill it.
-const holderVariable = "EMBEDDED_TEST_HOLD"
+// The first makes this test program a process that holds a cluster in that folder, for
+// tests that kill it: one with a node that pulls through a mirror or, with the other, a
+// retained API server.
+const (
+	holderVariable = "EMBEDDED_TEST_HOLD"
+	holderMirror   = "EMBEDDED_TEST_HOLD_MIRROR"
+	holderRetains  = "EMBEDDED_TEST_HOLD_RETAINED"
+)
 
-// holdCluster starts a cluster with a node in dir and keeps it until it is killed.
+// holdCluster starts a cluster in dir and keeps it until this process is killed.
 func holdCluster(dir string) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	cluster, err := Start(ctx, Options{Dir: dir, Node: true})
+	options := Options{
+		Dir:     dir,
+		Node:    true,
+		Mirrors: map[string]string{"registry.example.com": os.Getenv(holderMirror)},
+	}
+	if os.Getenv(holderRetains) != "" {
+		options = Options{Dir: dir, Retain: true}
+	}
+	cluster, err := Start(context.Background(), options)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -221,9 +221,9 @@ func TestServiceIsFoundByName(t *testing.T) {
 	}
 	server := f.waitForPod(t, pod.Name, ready)
 	for name, want := range map[string]string{
-		"web":                                     addresses["web"],
-		"web.default.svc.cluster.local":           addresses["web"],
-		"headless":                                server.Status.PodIP,
+		"web":                           addresses["web"],
+		"web.default.svc.cluster.local": addresses["web"],
+		"headless":                      server.Status.PodIP,
 		"zero.headless.default.svc.cluster.local": server.Status.PodIP,
 	} {
 		eventually(t, "resolve "+name, func() error {

@@ -1,0 +1,282 @@
+//go:build linux
+
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+func newClient(t *testing.T, c *Cluster) *kubernetes.Clientset {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// expectEnd waits until the cluster says that it has ended.
+func expectEnd(t *testing.T, c *Cluster) {
+	t.Helper()
+	select {
+	case <-c.Done():
+	case <-time.After(gone):
+		t.Fatalf("Done is still open %s after the end", gone)
+	}
+}
+
+func TestAPIOnlyClusterStartsAndStops(t *testing.T) {
+	interfaces := interfaceNames(t)
+	// As deep as folders of real use: a unix socket's path could not be that long.
+	dir := filepath.Join(t.TempDir(), strings.Repeat("deep/", 30), "state")
+	started := time.Now()
+	c, err := Start(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("API ready after %s", time.Since(started).Round(10*time.Millisecond))
+	defer c.Stop(context.Background())
+	version, err := newClient(t, c).Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "v" + DefaultKubernetes; version.GitVersion != want || "v"+c.Info().Kubernetes != want {
+		t.Errorf("the API server is %s, Info says %s, want %s", version.GitVersion, c.Info().Kubernetes, want)
+	}
+	info, err := os.Stat(c.Kubeconfig())
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the kubeconfig's mode is %v, %v, want 0600", info.Mode(), err)
+	}
+	if _, err := Start(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "already running") {
+		t.Errorf("a second cluster in the same folder: %v", err)
+	}
+	processes := descendants(t, c.handle.process.Pid)
+	stopping := time.Now()
+	if err := c.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("stopped after %s", time.Since(stopping).Round(10*time.Millisecond))
+	expectEnd(t, c)
+	expectNothingLeft(t, processes, dir, interfaces)
+	if err := c.Stop(t.Context()); err != nil {
+		t.Errorf("a second Stop: %v", err)
+	}
+}
+
+func TestKeptFolderHoldsTheLogs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	c, err := Start(t.Context(), Options{Dir: dir, Keep: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "logs", "kube-apiserver.log")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFailedStartSaysWhy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	_, err := Start(t.Context(), Options{Dir: dir, APIServerArgs: []string{"--no-such-flag"}})
+	if err == nil {
+		t.Fatal("a cluster started with a flag that does not exist")
+	}
+	for _, want := range []string{"kube-apiserver", "unknown flag: --no-such-flag"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q: %v", want, err)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the folder is still there")
+	}
+}
+
+func TestUnknownVersionNamesTheKnown(t *testing.T) {
+	_, err := Start(t.Context(), Options{Kubernetes: "1.2.3"})
+	if err == nil || !strings.Contains(err.Error(), DefaultKubernetes) {
+		t.Errorf("the error does not name %s: %v", DefaultKubernetes, err)
+	}
+}
+
+func TestCancelledStartLeavesNothing(t *testing.T) {
+	f := shared.use(t)
+	interfaces := interfaceNames(t)
+	dir := filepath.Join(t.TempDir(), "state")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := Start(ctx, Options{Dir: dir, Node: true})
+		failed <- err
+	}()
+	eventually(t, "the API server's start", func() error {
+		_, err := os.Stat(filepath.Join(dir, "logs", "kube-apiserver.log"))
+		return err
+	})
+	others := descendants(t, f.cluster.handle.process.Pid)
+	processes := descendants(t, os.Getpid())[1:] // without this one
+	processes = slicesWithout(processes, others)
+	cancel()
+	select {
+	case err := <-failed:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the start failed with %v", err)
+		}
+	case <-time.After(gone):
+		t.Fatalf("Start has not returned %s after it was cancelled", gone)
+	}
+	expectNothingLeft(t, processes, dir, interfaces)
+}
+
+func slicesWithout(all, without []processID) []processID {
+	var rest []processID
+	excluded := map[processID]bool{}
+	for _, p := range without {
+		excluded[p] = true
+	}
+	for _, p := range all {
+		if !excluded[p] {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+func TestKilledClusterLeavesNoProcess(t *testing.T) {
+	interfaces := interfaceNames(t)
+	dir := filepath.Join(t.TempDir(), "state")
+	c, err := Start(t.Context(), Options{Dir: dir, Node: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	processes := descendants(t, c.handle.process.Pid)
+	if err := c.handle.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	expectEnd(t, c)
+	if err := c.Stop(t.Context()); err != nil { // removes the folder
+		t.Fatal(err)
+	}
+	expectNothingLeft(t, processes, dir, interfaces)
+}
+
+// holder is another process of this test program, which holds a cluster.
+func holder(t *testing.T, dir string, retain bool) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), holderVariable+"="+dir)
+	if retain {
+		cmd.Env = append(cmd.Env, holderRetains+"=1")
+	}
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("the other process says %q, %v", line, err)
+	}
+	return cmd
+}
+
+func TestClusterEndsWithItsKilledStarter(t *testing.T) {
+	f := shared.use(t)
+	interfaces := interfaceNames(t)
+	dir := filepath.Join(t.TempDir(), "state")
+	t.Setenv(holderMirror, f.registry.url)
+	starter := holder(t, dir, false)
+	c, err := Attach(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// With a running container there is something to leave behind.
+	other := &fixture{cluster: c, client: newClient(t, c)}
+	if _, err := other.client.CoreV1().Pods(namespace).Create(t.Context(), newPod("left"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	other.waitForPod(t, "left", ready)
+	processes := descendants(t, starter.Process.Pid)
+	if err := starter.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = starter.Wait()
+	expectNothingLeft(t, processes, dir, interfaces)
+	expectEnd(t, c)
+}
+
+func TestRetainedClusterOutlivesItsStarter(t *testing.T) {
+	interfaces := interfaceNames(t)
+	dir := filepath.Join(t.TempDir(), "state")
+	starter := holder(t, dir, true)
+	if err := starter.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = starter.Wait()
+	c, err := Attach(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newClient(t, c).Discovery().ServerVersion(); err != nil {
+		t.Fatalf("the API server does not answer after the end of its starter: %v", err)
+	}
+	if c.Info().Control == "" || c.Info().Provider != ProviderName {
+		t.Errorf("an attached cluster says %+v of itself", c.Info())
+	}
+	processes := descendants(t, c.handle.process.Pid)
+	if err := c.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expectEnd(t, c)
+	expectNothingLeft(t, processes, dir, interfaces)
+	if _, err := Attach(t.Context(), dir); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("attaching to a stopped cluster: %v, want ErrNotRunning", err)
+	}
+}
+
+func TestDiagnoseWritesLogsAndObjects(t *testing.T) {
+	f := shared.use(t)
+	pod := newPod("diagnosed")
+	f.create(t, pod)
+	f.waitForPod(t, pod.Name, ready)
+	dir := t.TempDir()
+	if err := f.cluster.Diagnose(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"logs/kube-apiserver.log", "logs/node.log", "events.yaml", "leases.yaml"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	pods, err := os.ReadFile(filepath.Join(dir, "pods.yaml"))
+	if err != nil || !strings.Contains(string(pods), "name: diagnosed") {
+		t.Errorf("pods.yaml does not show the pod: %v", err)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "pod-logs", "default_diagnosed_*", "pod", "0.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("the container's log: %v, %v", logs, err)
+	}
+	if log, err := os.ReadFile(logs[0]); err != nil || !strings.Contains(string(log), "listening on :8080") {
+		t.Errorf("the container's log is %q, %v", log, err)
+	}
+}
