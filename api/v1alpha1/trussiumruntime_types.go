@@ -14,6 +14,7 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`,description="Replicas that pass their readiness probe"
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.spec.replicas`,description="Replicas asked for"
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.currentImage`,description="Image configured on the Deployment"
+// +kubebuilder:printcolumn:name="Upgrading",type=string,JSONPath=`.status.conditions[?(@.type=="Upgrading")].reason`,description="State of the latest image upgrade"
 // +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider.type`,description="Inference provider"
 // +kubebuilder:printcolumn:name="Model",type=string,JSONPath=`.spec.provider.model`,priority=1,description="Model served by the provider"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -262,6 +263,7 @@ const (
 	ConditionAvailable          = "Available"
 	ConditionReady              = "Ready"
 	ConditionDegraded           = "Degraded"
+	ConditionUpgrading          = "Upgrading"
 )
 
 // TrussiumRuntimeStatus is what the operator last observed.
@@ -278,15 +280,23 @@ type TrussiumRuntimeStatus struct {
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas"`
 
+	// desiredImage is the image that the spec asks for.
+	// +optional
+	DesiredImage string `json:"desiredImage,omitempty"`
+
 	// currentImage is the image configured on the managed Deployment.
 	// +optional
 	CurrentImage string `json:"currentImage,omitempty"`
+
+	// lastSuccessfulImage is the image whose rollout completed last.
+	// +optional
+	LastSuccessfulImage string `json:"lastSuccessfulImage,omitempty"`
 
 	// endpoint is the URL of the runtime inside the cluster.
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// conditions of the runtime: ConfigurationValid, Progressing, Available, Ready and Degraded.
+	// conditions of the runtime: ConfigurationValid, Progressing, Available, Ready, Degraded and Upgrading.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

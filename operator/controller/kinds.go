@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -41,22 +40,19 @@ type patch struct {
 // kinds are the managed kinds in the order in which they are applied: what the
 // Pods refer to comes before the Deployment.
 func kinds() []managedKind {
-	service := kindOf("Service", corev1ac.ExtractService, always[*corev1.Service](desired.Service))
+	service := kindOf("Service", corev1ac.ExtractService, always[*corev1.Service](desired.Service), equal)
 	service.repair = repairService
 
-	deployment := kindOf("Deployment", appsv1ac.ExtractDeployment,
-		func(runtime *v1alpha1.TrussiumRuntime, _ *appsv1.Deployment) (*appsv1ac.DeploymentApplyConfiguration, error) {
-			return desired.Deployment(runtime)
-		})
+	deployment := kindOf("Deployment", appsv1ac.ExtractDeployment, desired.Deployment, sameDeployment)
 	deployment.repair = repairDeployment
 
 	budget := kindOf("PodDisruptionBudget", policyv1ac.ExtractPodDisruptionBudget,
-		always[*policyv1.PodDisruptionBudget](desired.PodDisruptionBudget))
+		always[*policyv1.PodDisruptionBudget](desired.PodDisruptionBudget), equal)
 	budget.ignoreStatus = true
 
 	return []managedKind{
-		kindOf("ConfigMap", corev1ac.ExtractConfigMap, always[*corev1.ConfigMap](desired.ConfigMap)),
-		kindOf("ServiceAccount", corev1ac.ExtractServiceAccount, desired.ServiceAccount),
+		kindOf("ConfigMap", corev1ac.ExtractConfigMap, always[*corev1.ConfigMap](desired.ConfigMap), equal),
+		kindOf("ServiceAccount", corev1ac.ExtractServiceAccount, desired.ServiceAccount, equal),
 		service,
 		deployment,
 		budget,
@@ -76,8 +72,29 @@ type applyConfiguration[Config any] interface {
 	WithUID(types.UID) Config
 }
 
-// kindOf describes a kind by its builder and by client-go's function that
-// extracts, from a live object, the fields that a field manager owns.
+func equal[Config any](want, have Config) bool {
+	return equality.Semantic.DeepEqual(want, have)
+}
+
+// sameDeployment overlooks an image that an admission webhook has put in the place
+// of the applied one. The operator still owns the field then, whereas it loses it
+// to anybody who changes the image with a request of their own.
+func sameDeployment(want, have *appsv1ac.DeploymentApplyConfiguration) bool {
+	if have.ObjectMetaApplyConfiguration != nil && have.Spec != nil && have.Spec.Template != nil && have.Spec.Template.Spec != nil &&
+		have.Labels[desired.LabelAppliedImage] == want.Labels[desired.LabelAppliedImage] {
+		containers := have.Spec.Template.Spec.Containers
+		for i := range containers {
+			if *containers[i].Name == desired.ContainerName && containers[i].Image != nil {
+				containers[i].Image = want.Spec.Template.Spec.Containers[0].Image
+			}
+		}
+	}
+	return equal(want, have)
+}
+
+// kindOf describes a kind by client-go's function that extracts, from a live
+// object, the fields that a field manager owns, by its builder, and by how the two
+// results are compared.
 func kindOf[T any, Live interface {
 	*T
 	client.Object
@@ -85,6 +102,7 @@ func kindOf[T any, Live interface {
 	name string,
 	extract func(Live, string) (Config, error),
 	build func(*v1alpha1.TrussiumRuntime, Live) (Config, error),
+	same func(want, have Config) bool,
 ) managedKind {
 	return managedKind{
 		name:   name,
@@ -105,7 +123,7 @@ func kindOf[T any, Live interface {
 				if err != nil {
 					return patch{}, fmt.Errorf("read the field ownership of %s %s/%s: %w", name, runtime.Namespace, runtime.Name, err)
 				}
-				if equality.Semantic.DeepEqual(want, have) {
+				if same(want, have) {
 					return patch{}, nil
 				}
 				// Bind the request to the object that was judged. Should another

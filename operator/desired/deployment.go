@@ -53,9 +53,9 @@ func Replicas(runtime *v1alpha1.TrussiumRuntime) int32 {
 	return *runtime.Spec.Replicas
 }
 
-// Deployment runs the runtime Pods. An error means that a part of the spec can't
-// be carried over to the Pod template.
-func Deployment(runtime *v1alpha1.TrussiumRuntime) (*appsv1ac.DeploymentApplyConfiguration, error) {
+// Deployment runs the runtime Pods. live is the existing Deployment, or nil. An
+// error means that a part of the spec can't be carried over to the Pod template.
+func Deployment(runtime *v1alpha1.TrussiumRuntime, live *appsv1.Deployment) (*appsv1ac.DeploymentApplyConfiguration, error) {
 	template, err := podTemplate(runtime)
 	if err != nil {
 		return nil, err
@@ -68,6 +68,7 @@ func Deployment(runtime *v1alpha1.TrussiumRuntime) (*appsv1ac.DeploymentApplyCon
 
 	return appsv1ac.Deployment(runtime.Name, runtime.Namespace).
 		WithLabels(Labels(runtime.Name)).
+		WithLabels(imageRecord(Image(runtime), live)).
 		WithOwnerReferences(ownerReference(runtime)).
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithReplicas(Replicas(runtime)).

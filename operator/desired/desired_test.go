@@ -36,7 +36,7 @@ func runtime(t *testing.T, file string) *v1alpha1.TrussiumRuntime {
 func TestGoldenFiles(t *testing.T) {
 	for _, name := range []string{"minimal", "full"} {
 		runtime := runtime(t, name+".yaml")
-		deployment, err := desired.Deployment(runtime)
+		deployment, err := desired.Deployment(runtime, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,10 @@ const (
 	EventRuntimeScaledToZero = "RuntimeScaledToZero"
 	EventRuntimeRecovered    = "RuntimeRecovered"
 	EventRuntimeDegraded     = "RuntimeDegraded"
+
+	EventRuntimeUpgradeStarted   = "RuntimeUpgradeStarted"
+	EventRuntimeUpgradeCompleted = "RuntimeUpgradeCompleted"
+	EventRuntimeUpgradeFailed    = "RuntimeUpgradeFailed"
 )
 
 // Actions of events.
@@ -22,6 +26,7 @@ const (
 	ActionReconcile = "ReconcileRuntime"
 	ActionObserve   = "ObserveRuntime"
 	ActionValidate  = "ValidateConfiguration"
+	ActionUpgrade   = "UpgradeRuntime"
 )
 
 // Event is one events.k8s.io/v1 event about a runtime.
@@ -77,7 +82,7 @@ func Events(before, after v1alpha1.TrussiumRuntimeStatus) []Event {
 		}
 		add(corev1.EventTypeNormal, reason, ActionObserve, ready.after.Message)
 	}
-	return events
+	return append(events, upgradeEvents(before, after)...)
 }
 
 // transition is one condition before and after; either may be absent.

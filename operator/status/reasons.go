@@ -1,5 +1,7 @@
 package status
 
+import "github.com/trussiumhq/trussium-operator/operator/desired"
+
 // Reasons of conditions. They are part of the API: alerts and scripts match them.
 const (
 	ReasonReferencesResolved   = "ReferencesResolved"
@@ -22,6 +24,11 @@ const (
 	ReasonRuntimeNotReady = "RuntimeNotReady"
 
 	ReasonAsExpected               = "AsExpected"
-	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	ReasonProgressDeadlineExceeded = desired.ReasonProgressDeadlineExceeded
 	ReasonReplicaFailure           = "ReplicaFailure"
+
+	ReasonNoUpgrade         = "NoUpgrade"
+	ReasonUpgradeInProgress = "UpgradeInProgress"
+	ReasonUpgradeComplete   = "UpgradeComplete"
+	ReasonUpgradeFailed     = "UpgradeFailed"
 )

@@ -2,7 +2,8 @@ package status
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
+
+	"github.com/trussiumhq/trussium-operator/operator/desired"
 )
 
 // phase is how far the Deployment has come, judged from its status alone.
@@ -46,7 +47,7 @@ func assessRollout(deployment *appsv1.Deployment) rollout {
 		status.AvailableReplicas == result.desired &&
 		status.UnavailableReplicas == 0
 
-	failure, detail := failureIn(status.Conditions)
+	failure, detail := failureIn(deployment)
 
 	switch {
 	case status.ObservedGeneration < deployment.Generation:
@@ -74,19 +75,14 @@ func desiredReplicas(deployment *appsv1.Deployment) int32 {
 	return *deployment.Spec.Replicas
 }
 
-// failureIn is why the Deployment controller considers the rollout failed, with
-// its own words as detail; empty when it does not.
-func failureIn(conditions []appsv1.DeploymentCondition) (reason, detail string) {
-	for _, condition := range conditions {
-		switch {
-		case condition.Type == appsv1.DeploymentProgressing &&
-			condition.Status == corev1.ConditionFalse &&
-			condition.Reason == ReasonProgressDeadlineExceeded:
+// failureIn is why the Deployment controller considers the rollout of the image
+// failed, with its own words as detail; empty when it does not.
+func failureIn(deployment *appsv1.Deployment) (reason, detail string) {
+	for _, condition := range desired.FailuresOfImage(deployment) {
+		if condition.Type == appsv1.DeploymentProgressing {
 			return ReasonProgressDeadlineExceeded, condition.Message
-
-		case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue:
-			reason, detail = ReasonReplicaFailure, condition.Message
 		}
+		reason, detail = ReasonReplicaFailure, condition.Message
 	}
 	return reason, detail
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,7 +28,7 @@ func Next(observation Observation, now metav1.Time) v1alpha1.TrussiumRuntimeStat
 		if deployment := observation.Deployment; deployment != nil {
 			next.ReadyReplicas = deployment.Status.ReadyReplicas
 			next.AvailableReplicas = deployment.Status.AvailableReplicas
-			next.CurrentImage = runtimeImage(deployment)
+			next.CurrentImage = desired.ContainerImage(deployment)
 		}
 	}
 	if !observation.ServiceUnknown {
@@ -46,16 +45,8 @@ func Next(observation Observation, now metav1.Time) v1alpha1.TrussiumRuntimeStat
 		condition.Message = bounded(condition.Message)
 		meta.SetStatusCondition(&next.Conditions, condition)
 	}
+	setUpgrade(&next, observation, now)
 	return next
-}
-
-func runtimeImage(deployment *appsv1.Deployment) string {
-	for _, container := range deployment.Spec.Template.Spec.Containers {
-		if container.Name == desired.ContainerName {
-			return container.Image
-		}
-	}
-	return ""
 }
 
 // bounded cuts message to maxMessage bytes without breaking a character.

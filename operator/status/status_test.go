@@ -70,6 +70,7 @@ func replicaFailure() appsv1.DeploymentCondition {
 func runtime() *v1alpha1.TrussiumRuntime {
 	return &v1alpha1.TrussiumRuntime{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "inference", Name: "rt", Generation: 3},
+		Spec:       v1alpha1.TrussiumRuntimeSpec{Image: v1alpha1.ImageSpec{Repository: "repository", Tag: "tag"}},
 	}
 }
 
@@ -220,11 +221,13 @@ func TestObservedFields(t *testing.T) {
 	next := status.Next(observed, now)
 	next.Conditions = nil
 	want := v1alpha1.TrussiumRuntimeStatus{
-		ObservedGeneration: 3,
-		ReadyReplicas:      2,
-		AvailableReplicas:  2,
-		CurrentImage:       "repository:tag",
-		Endpoint:           "http://rt.inference.svc.cluster.local:8080",
+		ObservedGeneration:  3,
+		ReadyReplicas:       2,
+		AvailableReplicas:   2,
+		DesiredImage:        "repository:tag",
+		CurrentImage:        "repository:tag",
+		LastSuccessfulImage: "repository:tag",
+		Endpoint:            "http://rt.inference.svc.cluster.local:8080",
 	}
 	if diff := cmp.Diff(want, next); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
