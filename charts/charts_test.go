@@ -70,7 +70,7 @@ func names(objects map[string]*unstructured.Unstructured) []string {
 
 func TestDefaultInstallation(t *testing.T) {
 	loaded := load(t)
-	objects := render(t, loaded, "")
+	objects := render(t, loaded, "crds: {upgrade: false}")
 	want := []string{
 		"ClusterRole/trussium-operator-manager-role",
 		"ClusterRole/trussium-operator-metrics-auth-role",
@@ -147,6 +147,7 @@ func TestValuesAreUsed(t *testing.T) {
 replicaCount: 2
 image: {repository: registry.example/operator, tag: "9.9"}
 serviceAccount: {create: false, name: existing}
+crds: {upgrade: false}
 metrics: {service: {enabled: false}}
 `)
 	deployment := objects["Deployment/trussium-operator-controller-manager"]
@@ -165,6 +166,74 @@ metrics: {service: {enabled: false}}
 		if strings.HasPrefix(name, "ServiceAccount/") || strings.Contains(name, "metrics") {
 			t.Errorf("%s is rendered although it is turned off", name)
 		}
+	}
+}
+
+func TestWatchingOneNamespaceGrantsARoleThere(t *testing.T) {
+	objects := render(t, load(t), "watchNamespace: inference")
+	for _, name := range []string{"Role/trussium-operator-manager-role", "RoleBinding/trussium-operator-manager-rolebinding"} {
+		object := objects[name]
+		if object == nil || object.GetNamespace() != "inference" {
+			t.Errorf("%s is not in the namespace: %v", name, names(objects))
+		}
+	}
+	for name := range objects {
+		if strings.HasPrefix(name, "ClusterRole") && strings.Contains(name, "manager-role") {
+			t.Errorf("%s is rendered although one namespace is watched", name)
+		}
+	}
+	arguments := managerArguments(t, objects)
+	if !slices.Contains(arguments, "--watch-namespace=inference") {
+		t.Errorf("arguments %v", arguments)
+	}
+}
+
+func managerArguments(t *testing.T, objects map[string]*unstructured.Unstructured) []string {
+	t.Helper()
+	deployment := objects["Deployment/trussium-operator-controller-manager"]
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	arguments, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return arguments
+}
+
+func TestServiceMonitorIsOptIn(t *testing.T) {
+	const name = "ServiceMonitor/trussium-operator-controller-manager"
+	if objects := render(t, load(t), ""); objects[name] != nil {
+		t.Errorf("%s is rendered by default", name)
+	}
+	monitor := render(t, load(t), "metrics: {serviceMonitor: {enabled: true, interval: 10s, insecureSkipVerify: false}}")[name]
+	if monitor == nil {
+		t.Fatalf("%s is not rendered", name)
+	}
+	endpoints, _, _ := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
+	want := map[string]any{
+		"port": "https", "scheme": "https", "path": "/metrics", "interval": "10s",
+		"bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+		"tlsConfig":       map[string]any{"insecureSkipVerify": false},
+	}
+	if diff := cmp.Diff(want, endpoints[0]); diff != "" {
+		t.Errorf("endpoint (-want +got):\n%s", diff)
+	}
+}
+
+// Everything about the upgrade of the CustomResourceDefinition is a hook of the
+// upgrade: in a rollback it would downgrade the CustomResourceDefinition.
+func TestTheCRDIsUpgradedByAHookOfTheUpgradeAlone(t *testing.T) {
+	found := 0
+	for name, object := range render(t, load(t), "") {
+		if !strings.Contains(name, "crd-upgrade") {
+			continue
+		}
+		found++
+		if hook := object.GetAnnotations()["helm.sh/hook"]; hook != "pre-upgrade" {
+			t.Errorf("%s is a hook of %q", name, hook)
+		}
+	}
+	if found != 4 {
+		t.Errorf("%d objects upgrade the CustomResourceDefinition, want ServiceAccount, ClusterRole, ClusterRoleBinding and Job", found)
 	}
 }
 

@@ -1,7 +1,12 @@
 // Package crds installs the CustomResourceDefinitions that the operator binary was
 // built with. Helm installs a chart's CustomResourceDefinitions once and never
-// upgrades them.
+// upgrades them. The rights below are the source of the chart's role for this.
+//
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=create
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=trussiumruntimes.runtime.trussium.io,verbs=get;patch
 package crds
+
+//go:generate go tool -modfile=../../tools/generators/go.mod controller-gen rbac:roleName=crd-upgrade,fileName=crd-upgrade-role.yaml paths=. output:rbac:dir=../../charts/trussium-operator/files
 
 import (
 	"context"

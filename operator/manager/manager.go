@@ -51,6 +51,9 @@ func Run(ctx context.Context, cluster *rest.Config, options Options, log logr.Lo
 
 	cacheOptions := controller.CacheOptions()
 	cacheOptions.DefaultWatchErrorHandler = ready.watchFailed
+	if options.WatchNamespace != "" {
+		cacheOptions.DefaultNamespaces = map[string]cache.Config{options.WatchNamespace: {}}
+	}
 
 	shutdown := gracefulShutdown
 	// There is one controller by construction; a process may run it more than once.

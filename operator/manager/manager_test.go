@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
+	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded/embeddedtest"
 	"github.com/trussiumhq/trussium-operator/operator/crds"
@@ -81,8 +82,7 @@ func generatedRules(t *testing.T, file string) []rbacv1.PolicyRule {
 	return role.Rules
 }
 
-// userWith makes a user that has the rules, and the rules of its own to read its
-// rights from in the role of that name.
+// userWith makes a user that has the rules, through a role of the same name.
 func userWith(t *testing.T, name string, rules []rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
@@ -96,8 +96,12 @@ func userWith(t *testing.T, name string, rules []rbacv1.PolicyRule) *rest.Config
 			t.Fatal(err)
 		}
 	}
+	return impersonate(name)
+}
+
+func impersonate(user string) *rest.Config {
 	config := rest.CopyConfig(restConfig)
-	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	return config
 }
 
@@ -242,6 +246,76 @@ func TestAManagerThatCannotListAKindIsNeverReady(t *testing.T) {
 	eventually(t, "it takes the Lease", func() error {
 		return api.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: election.LeaseName}, lease)
 	})
+}
+
+// With a namespace to watch the operator needs no right outside of it.
+func TestWatchingOneNamespaceNeedsARoleOnly(t *testing.T) {
+	const user, namespace = "one-namespace", "kube-node-lease"
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user},
+		Rules:      generatedRules(t, "manager-role.yaml"),
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	for _, object := range []client.Object{role, binding} {
+		if err := api.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := manager.DefaultOptions()
+	options.WatchNamespace = namespace
+	url, _ := runManager(t, impersonate(user), options)
+	eventually(t, "the operator is ready", isReady(url))
+
+	inside := runtimeIn(namespace)
+	outside := runtimeIn("default")
+	for _, runtime := range []*v1alpha1.TrussiumRuntime{outside, inside} {
+		if err := api.Create(t.Context(), runtime); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the runtime in the namespace has a status", func() error {
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(inside), inside); err != nil {
+			return err
+		}
+		if len(inside.Status.Conditions) == 0 || inside.Status.Conditions[0].Reason != "ReferencesResolved" {
+			return fmt.Errorf("conditions %v", inside.Status.Conditions)
+		}
+		return nil
+	})
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(outside), outside); err != nil {
+		t.Fatal(err)
+	}
+	if len(outside.Status.Conditions) > 0 {
+		t.Errorf("the runtime outside was reconciled: %v", outside.Status.Conditions)
+	}
+}
+
+func TestWrongOptionsAreRefused(t *testing.T) {
+	for want, spoil := range map[string]func(*manager.Options){
+		"--watch-namespace":           func(options *manager.Options) { options.WatchNamespace = "Not a namespace" },
+		"--health-probe-bind-address": func(options *manager.Options) { options.ProbeAddress = "" },
+	} {
+		options := manager.DefaultOptions()
+		spoil(&options)
+		err := manager.Run(t.Context(), restConfig, options, logr.Discard())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that names %s", err, want)
+		}
+	}
+}
+
+func runtimeIn(namespace string) *v1alpha1.TrussiumRuntime {
+	return &v1alpha1.TrussiumRuntime{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "rt"},
+		Spec: v1alpha1.TrussiumRuntimeSpec{
+			Image:    v1alpha1.ImageSpec{Repository: "ghcr.io/trussiumhq/trussium", Tag: "1.27.0"},
+			Provider: v1alpha1.ProviderSpec{Type: v1alpha1.ProviderOllama, Model: "llama3.2"},
+		},
+	}
 }
 
 func TestAWaitingReplicaIsReadyAndTakesOver(t *testing.T) {

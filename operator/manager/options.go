@@ -2,10 +2,13 @@ package manager
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
@@ -27,6 +30,8 @@ type Options struct {
 	LeaderElect bool
 	// LeaderElectionNamespace holds the Lease; empty means the Pod's own namespace.
 	LeaderElectionNamespace string
+	// WatchNamespace restricts the operator to one namespace; empty means all.
+	WatchNamespace string
 	// LogLevel is the lowest level that is logged.
 	LogLevel slog.Level
 }
@@ -50,6 +55,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"work only while holding the leader election Lease")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", o.LeaderElectionNamespace,
 		"namespace of the leader election Lease (default: the Pod's own)")
+	flags.StringVar(&o.WatchNamespace, "watch-namespace", o.WatchNamespace,
+		"the only namespace to work in (default: all)")
 	flags.TextVar(&o.LogLevel, "log-level", o.LogLevel,
 		"lowest level that is logged: DEBUG, INFO, WARN or ERROR")
 }
@@ -57,6 +64,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 func (o *Options) validate() error {
 	if o.ProbeAddress == "" {
 		return errors.New("--health-probe-bind-address must not be empty: without it nobody can see whether the caches have synced")
+	}
+	if o.WatchNamespace != "" {
+		if problems := validation.IsDNS1123Label(o.WatchNamespace); len(problems) > 0 {
+			return fmt.Errorf("--watch-namespace %q is no name of a namespace: %s", o.WatchNamespace, strings.Join(problems, "; "))
+		}
 	}
 	return nil
 }

@@ -65,3 +65,15 @@ earlier release may lack any of them, so nothing is read without its parents.
 {{- $image := .Values.image | default dict -}}
 {{- printf "%s:%s" ($image.repository | default "ghcr.io/trussiumhq/trussium-operator") ($image.tag | default .Chart.AppVersion) }}
 {{- end }}
+
+{{- define "trussium-operator.crdUpgrade" -}}
+{{- ne (toString (.Values.crds).upgrade) "false" }}
+{{- end }}
+
+{{- define "trussium-operator.serviceMonitorEnabled" -}}
+{{- and (eq (include "trussium-operator.metricsEnabled" .) "true") (eq (toString ((.Values.metrics).serviceMonitor).enabled) "true") }}
+{{- end }}
+
+{{- define "trussium-operator.insecureSkipVerify" -}}
+{{- ne (toString ((.Values.metrics).serviceMonitor).insecureSkipVerify) "false" }}
+{{- end }}
