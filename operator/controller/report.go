@@ -23,7 +23,8 @@ import (
 func (r *Reconciler) report(ctx context.Context, observation status.Observation) error {
 	runtime := observation.Runtime
 	before := runtime.Status
-	after := status.Next(observation, metav1.Now())
+	now := metav1.Now()
+	after := status.Next(observation, now)
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
@@ -43,6 +44,9 @@ func (r *Reconciler) report(ctx context.Context, observation status.Observation)
 	}
 	for _, event := range status.Events(before, after) {
 		r.Events.Eventf(runtime, nil, event.Type, event.Reason, event.Action, "%s", event.Note)
+	}
+	if ended, ok := status.RolloutEnded(before, after); ok {
+		countRollout(ended, now.Time)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/operator/status"
 )
 
@@ -79,5 +80,39 @@ func TestEventsAreToldOnTransitionsOnly(t *testing.T) {
 				object.Status = next
 			}
 		})
+	}
+}
+
+func TestRolloutsAreCountedWhenTheyEnd(t *testing.T) {
+	rolling := status.Observation{Deployment: deployment(5, counts{desired: 1, total: 1, updated: 1, unavailable: 1})}
+	tests := []struct {
+		name   string
+		before status.Observation
+		after  status.Observation
+		want   string
+	}{
+		{"complete", rolling, status.Observation{Deployment: deployment(5, all(1))}, status.RolloutComplete},
+		{"scaled to zero", rolling, status.Observation{Deployment: deployment(5, all(0))}, status.RolloutComplete},
+		{"failed", rolling, status.Observation{Deployment: deployment(5, counts{desired: 1}, deadlineExceeded())}, status.RolloutFailed},
+		{"goes on", rolling, rolling, ""},
+		{"blocked", rolling, status.Observation{MissingSecrets: []string{"a"}}, ""},
+		{"nothing was rolling", status.Observation{Deployment: deployment(5, all(1))}, status.Observation{Deployment: deployment(5, all(1))}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			object := runtime()
+			test.before.Runtime, test.after.Runtime = object, object
+			object.Status = status.Next(test.before, earlier)
+			ended, ok := status.RolloutEnded(object.Status, status.Next(test.after, now))
+			if ok != (test.want != "") || ended.Result != test.want {
+				t.Fatalf("ended %t with %q, want %q", ok, ended.Result, test.want)
+			}
+			if ok && !ended.Started.Equal(earlier.Time) {
+				t.Errorf("started %s, want %s", ended.Started, earlier)
+			}
+		})
+	}
+	if _, ok := status.RolloutEnded(v1alpha1.TrussiumRuntimeStatus{}, v1alpha1.TrussiumRuntimeStatus{}); ok {
+		t.Error("a runtime without a status ended a rollout")
 	}
 }
