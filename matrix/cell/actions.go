@@ -11,8 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,26 +59,20 @@ func (r *run) connect(ctx context.Context) error {
 	}
 	config.QPS = -1 // the tool's own requests must not wait for each other
 	config.Timeout = requestTimeout
-	clientset, err := kubernetes.NewForConfig(config)
+	repository, tag := splitImage(r.spec.Runtime.Baseline.Ref)
+	r.target, err = check.Target{
+		Release: releaseName, OperatorNamespace: operatorNamespace,
+		Namespace: runtimeNamespace, Runtimes: []string{runtimeName},
+		RuntimeRepository: repository, RuntimeTag: tag,
+	}.Connect(config)
 	if err != nil {
-		return fmt.Errorf("set up the cluster's client: %w", err)
+		return err
 	}
-	direct, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
-	if err != nil {
-		return fmt.Errorf("set up the cluster's client: %w", err)
-	}
-	version, err := clientset.Discovery().ServerVersion()
+	version, err := r.target.Clientset.Discovery().ServerVersion()
 	if err != nil {
 		return fmt.Errorf("ask the API server for its version: %w", err)
 	}
 	r.observed = version.GitVersion
-	repository, tag := splitImage(r.spec.Runtime.Baseline.Ref)
-	r.target = check.Target{
-		Client: direct, Clientset: clientset,
-		Release: releaseName, OperatorNamespace: operatorNamespace,
-		Namespace: runtimeNamespace, Runtimes: []string{runtimeName},
-		RuntimeRepository: repository, RuntimeTag: tag,
-	}
 	return ctx.Err()
 }
 
@@ -161,7 +153,7 @@ func upgrade(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	r.load = check.StartLoad(ctx, check.ServiceClient(r.target.Clientset, runtimeNamespace, runtimeName))
+	r.load = check.StartLoad(ctx, r.target.ServiceClient(runtimeName))
 	if r.spec.Upgrade.CRDs == "apply" {
 		r.progress("kubectl apply --server-side --force-conflicts -f crds/")
 		crd, err := check.ParseCRD(chart.CRDs())

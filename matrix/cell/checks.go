@@ -148,7 +148,7 @@ func (r *run) roll(ctx context.Context, name, from, to string) (check.Result, er
 	var result check.Result
 	repository, target := splitImage(to)
 	_, current := splitImage(from)
-	load := check.StartLoad(ctx, check.ServiceClient(r.target.Clientset, runtimeNamespace, runtimeName))
+	load := check.StartLoad(ctx, r.target.ServiceClient(runtimeName))
 	ran, err := r.env.Scenarios.Run(ctx, scenario.Request{
 		Scenario: name, Kubeconfig: r.cluster.Kubeconfig(), Namespace: runtimeNamespace,
 		Values: scenario.Values{Runtime: runtimeName, Repository: repository, From: current, To: target},

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -205,18 +206,14 @@ func (c *restrictedCopy) readyz(ctx context.Context, pod *corev1.Pod, get *corev
 			port = fmt.Sprint(p.ContainerPort)
 		}
 	}
-	result := c.target.Clientset.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").
-		Name(pod.Name + ":" + port).SubResource("proxy").Suffix(strings.TrimPrefix(get.Path, "/")).Do(ctx)
-	code := 0
-	result.StatusCode(&code)
-	if code < 500 {
+	status, body, err := c.target.get(ctx, pod.Namespace, "pods", pod.Name+":"+port, get.Path)
+	if err != nil {
+		return err.Error()
+	}
+	if status == http.StatusOK {
 		return ""
 	}
-	body, err := result.Raw()
-	if len(body) > 0 {
-		return string(body)
-	}
-	return err.Error()
+	return body
 }
 
 func running(pod *corev1.Pod) bool {

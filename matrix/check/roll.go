@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,15 +34,15 @@ const startEvent = "runtime.configuration.loaded"
 func ServesImage(ctx context.Context, t Target, runtime, tag string) (Result, error) {
 	var r Result
 	for _, path := range []string{"/health/live", "/health/ready", "/v1/capabilities/availability"} {
-		result := t.Clientset.CoreV1().RESTClient().Get().Namespace(t.Namespace).Resource("services").
-			Name("http:" + runtime + ":http").SubResource("proxy").Suffix(strings.TrimPrefix(path, "/")).Do(ctx)
-		code := 0
-		result.StatusCode(&code)
-		if code == http.StatusOK {
-			r.See("%s answers %d", path, code)
-			continue
+		status, body, err := t.get(ctx, t.Namespace, "services", "http:"+runtime+":http", path)
+		switch {
+		case err != nil:
+			return r, err
+		case status == http.StatusOK:
+			r.See("%s answers %d", path, status)
+		default:
+			r.Fail("%s answers %d: %s", path, status, body)
 		}
-		r.Fail("%s answers %d (%v)", path, code, result.Error())
 	}
 	var pods corev1.PodList
 	if err := t.Client.List(ctx, &pods, client.InNamespace(t.Namespace), client.MatchingLabels{nameLabel: "trussium", instanceLabel: runtime}); err != nil {

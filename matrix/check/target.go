@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -46,8 +49,9 @@ var managedKinds = []managedKind{
 type Target struct {
 	// Client reads from and writes to the API server directly, without a cache.
 	Client client.Client
-	// Clientset serves proxies and logs.
+	// Clientset reads logs and metrics, HTTP asks through proxies; both go to the API server.
 	Clientset kubernetes.Interface
+	HTTP      *http.Client
 	// Release is the Helm release in OperatorNamespace.
 	Release           string
 	OperatorNamespace string
@@ -60,6 +64,21 @@ type Target struct {
 	RuntimeTag        string
 	// Patience bounds every wait; 0 leaves each wait its own limit.
 	Patience time.Duration
+}
+
+// Connect makes the clients for the API server of config.
+func (t Target) Connect(config *rest.Config) (Target, error) {
+	var err error
+	if t.Clientset, err = kubernetes.NewForConfig(config); err != nil {
+		return t, fmt.Errorf("set up the cluster's client: %w", err)
+	}
+	if t.HTTP, err = rest.HTTPClientFor(config); err != nil {
+		return t, fmt.Errorf("set up the cluster's client: %w", err)
+	}
+	if t.Client, err = client.New(config, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
+		return t, fmt.Errorf("set up the cluster's client: %w", err)
+	}
+	return t, nil
 }
 
 // newRuntime is an empty TrussiumRuntime of that name.

@@ -3,10 +3,9 @@ package check
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
-
-	"k8s.io/client-go/kubernetes"
 )
 
 // Traffic is the check that clients of a runtime do not notice an operator change.
@@ -29,9 +28,12 @@ type Client func(ctx context.Context) error
 
 // ServiceClient asks the runtime's Service for /health/live, through the API server's proxy for
 // Services: from outside the cluster there is no other way that every provider offers.
-func ServiceClient(clientset kubernetes.Interface, namespace, service string) Client {
+func (t Target) ServiceClient(runtime string) Client {
 	return func(ctx context.Context) error {
-		_, err := clientset.CoreV1().Services(namespace).ProxyGet("http", service, "http", "/health/live", nil).DoRaw(ctx)
+		status, body, err := t.get(ctx, t.Namespace, "services", "http:"+runtime+":http", "/health/live")
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("status %d: %s", status, body)
+		}
 		return err
 	}
 }

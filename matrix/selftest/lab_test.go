@@ -11,9 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/check"
@@ -104,16 +101,13 @@ func prepare(ctx context.Context) (artifacts, error) {
 func install(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	config := lab.cluster.RESTConfig()
-	clientset, err := kubernetes.NewForConfig(config)
-	must(t, err)
-	direct, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
-	must(t, err)
-	lab.target = check.Target{
-		Client: direct, Clientset: clientset, Release: releaseName, OperatorNamespace: "trussium-operator-system",
+	var err error
+	lab.target, err = check.Target{
+		Release: releaseName, OperatorNamespace: "trussium-operator-system",
 		Namespace: "runtimes", Runtimes: []string{runtimeName},
 		RuntimeRepository: artifact.RuntimeRepository, RuntimeTag: baselineTag,
-	}
+	}.Connect(lab.cluster.RESTConfig())
+	must(t, err)
 	helmClient, err := helm.New(lab.cluster.Kubeconfig(), lab.target.OperatorNamespace, t.TempDir(), true, t.Logf)
 	must(t, err)
 	chart, err := helmClient.Pull(lab.registry.Local(lab.release.Chart.Ref))
@@ -123,8 +117,8 @@ func install(t *testing.T) {
 	_, err = helmClient.Install(ctx, releaseName, chart, nil)
 	must(t, err)
 	green(t)(check.AwaitHandover(ctx, lab.target, &check.Snapshot{}, lab.release.Image.Ref))
-	must(t, direct.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lab.target.Namespace}}))
-	must(t, direct.Create(ctx, lab.target.RuntimeObject(runtimeName)))
+	must(t, lab.target.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lab.target.Namespace}}))
+	must(t, lab.target.Client.Create(ctx, lab.target.RuntimeObject(runtimeName)))
 	green(t)(check.AwaitReady(ctx, lab.target, runtimeName))
 }
 

@@ -202,7 +202,7 @@ func quiet(t *testing.T) {
 
 func traffic(t *testing.T) {
 	ctx := t.Context()
-	load := check.StartLoad(ctx, check.ServiceClient(lab.target.Clientset, lab.target.Namespace, runtimeName))
+	load := check.StartLoad(ctx, lab.target.ServiceClient(runtimeName))
 	defer func() { green(t)(check.AwaitReady(ctx, lab.target, runtimeName)) }()
 	must(t, lab.target.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(lab.target.Namespace),
 		client.MatchingLabels{"app.kubernetes.io/instance": runtimeName}, client.GracePeriodSeconds(0)))
