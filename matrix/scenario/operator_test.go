@@ -105,10 +105,10 @@ func (o *playedOperator) reconcile(ctx context.Context, object *unstructured.Uns
 func (o *playedOperator) upgrade(ctx context.Context, object *unstructured.Unstructured, from, to string) error {
 	rolling := status{
 		DesiredImage: to, CurrentImage: from, LastSuccessfulImage: from, ReadyReplicas: 1,
-		Conditions: []condition{
-			{"Ready", "True", "RuntimeReady"},
-			{"Degraded", "False", "AsExpected"},
-			{"Upgrading", "True", "UpgradeInProgress"},
+		Conditions: []metav1.Condition{
+			condition("Ready", metav1.ConditionTrue, "RuntimeReady"),
+			condition("Degraded", metav1.ConditionFalse, "AsExpected"),
+			condition("Upgrading", metav1.ConditionTrue, "UpgradeInProgress"),
 		},
 	}
 	if o.fault == recordsEarly {
@@ -142,7 +142,7 @@ func (o *playedOperator) upgrade(ctx context.Context, object *unstructured.Unstr
 	case keepsCurrent:
 		complete.CurrentImage = from
 	case endsNotReady:
-		complete.Conditions[0] = condition{"Ready", "False", "RuntimeNotReady"}
+		complete.Conditions[0] = condition("Ready", metav1.ConditionFalse, "RuntimeNotReady")
 	}
 	if err := o.write(ctx, object, complete); err != nil {
 		return err
@@ -155,28 +155,26 @@ func (o *playedOperator) upgrade(ctx context.Context, object *unstructured.Unstr
 
 // status is the status of a TrussiumRuntime as far as scenarios look at it.
 type status struct {
-	ObservedGeneration  int64       `json:"observedGeneration"`
-	ReadyReplicas       int32       `json:"readyReplicas"`
-	DesiredImage        string      `json:"desiredImage"`
-	CurrentImage        string      `json:"currentImage"`
-	LastSuccessfulImage string      `json:"lastSuccessfulImage"`
-	Conditions          []condition `json:"conditions"`
+	ObservedGeneration  int64              `json:"observedGeneration"`
+	ReadyReplicas       int32              `json:"readyReplicas"`
+	DesiredImage        string             `json:"desiredImage"`
+	CurrentImage        string             `json:"currentImage"`
+	LastSuccessfulImage string             `json:"lastSuccessfulImage"`
+	Conditions          []metav1.Condition `json:"conditions"`
 }
 
-type condition struct {
-	Type   string `json:"type"`
-	Status string `json:"status"`
-	Reason string `json:"reason"`
+func condition(kind string, value metav1.ConditionStatus, reason string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: value, Reason: reason, LastTransitionTime: metav1.Now()}
 }
 
 // running is the status of a runtime that runs the image, with the reason of Upgrading False.
 func running(image, upgrading string) status {
 	return status{
 		DesiredImage: image, CurrentImage: image, LastSuccessfulImage: image, ReadyReplicas: 1,
-		Conditions: []condition{
-			{"Ready", "True", "RuntimeReady"},
-			{"Degraded", "False", "AsExpected"},
-			{"Upgrading", "False", upgrading},
+		Conditions: []metav1.Condition{
+			condition("Ready", metav1.ConditionTrue, "RuntimeReady"),
+			condition("Degraded", metav1.ConditionFalse, "AsExpected"),
+			condition("Upgrading", metav1.ConditionFalse, upgrading),
 		},
 	}
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -113,7 +114,7 @@ func passed(status string) (bool, error) {
 	case statusFailed:
 		return false, nil
 	case statusSkipped:
-		return false, fmt.Errorf("status is skipped: a scenario that is asked for must run")
+		return false, errors.New("status is skipped: a scenario that is asked for must run")
 	default:
 		return false, fmt.Errorf("unknown status %q: want passed, failed or skipped", status)
 	}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,24 +41,48 @@ func TestMain(m *testing.M) {
 	embeddedtest.Main(m, options, func(c *embedded.Cluster) { config = c.RESTConfig() })
 }
 
-// chainsaw builds the pinned chainsaw, once for all tests; the first time on a machine this
-// takes minutes.
-var chainsaw = sync.OnceValues(func() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	repository, err := filepath.Abs("../..")
-	if err != nil {
-		return "", err
-	}
-	progress := func(line string) { os.Stderr.WriteString(line + "\n") }
-	return Program(repository).Cached(context.Background(), filepath.Join(cache, "trussium-matrix"), progress)
-})
+// errTooSlow says what to do when go test's time limit is shorter than the first build.
+var errTooSlow = errors.New("go test's time limit is near and chainsaw is not built: the progress is kept in Go's build cache, run the tests again")
 
-// installAPI gives the API server the TrussiumRuntime, once for all tests.
+var chainsaw struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// buildChainsaw returns the pinned chainsaw, built once for all tests; the first time on a
+// machine this takes minutes.
+func buildChainsaw(t *testing.T) string {
+	t.Helper()
+	chainsaw.once.Do(func() {
+		ctx := context.Background()
+		if deadline, limited := t.Deadline(); limited {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-hangGuard), errTooSlow)
+			defer cancel()
+		}
+		var cache, repository string
+		if cache, chainsaw.err = os.UserCacheDir(); chainsaw.err != nil {
+			return
+		}
+		if repository, chainsaw.err = filepath.Abs("../.."); chainsaw.err != nil {
+			return
+		}
+		progress := func(line string) { fmt.Fprintln(os.Stderr, line) }
+		chainsaw.path, chainsaw.err = Program(repository).Cached(ctx, filepath.Join(cache, "trussium-matrix"), progress)
+		if ctx.Err() != nil {
+			chainsaw.err = context.Cause(ctx)
+		}
+	})
+	if chainsaw.err != nil {
+		t.Fatal(chainsaw.err)
+	}
+	return chainsaw.path
+}
+
+// installAPI gives the API server the chart's TrussiumRuntime, once for all tests.
 var installAPI = sync.OnceValue(func() error {
-	content, err := os.ReadFile("testdata/trussiumruntimes.yaml")
+	content, err := os.ReadFile("../../charts/trussium-operator/crds/runtime.trussium.io_trussiumruntimes.yaml")
 	if err != nil {
 		return err
 	}
@@ -106,16 +131,12 @@ type stage struct {
 // the tests.
 func newStage(t *testing.T, runtime string, fault fault) *stage {
 	t.Helper()
-	binary, err := chainsaw()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := installAPI(); err != nil {
 		t.Fatal(err)
 	}
 	s := &stage{
 		t:       t,
-		runner:  Runner{Suite: Suite{Dir: suiteDir}, Chainsaw: binary},
+		runner:  Runner{Suite: Suite{Dir: suiteDir}, Chainsaw: buildChainsaw(t)},
 		gateway: newGateway(t, config, runtime),
 		dynamic: dynamic.NewForConfigOrDie(config),
 		client:  kubernetes.NewForConfigOrDie(config),

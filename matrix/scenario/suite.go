@@ -5,12 +5,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
@@ -127,10 +125,7 @@ func hashFile(h hash.Hash, path, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(h, "%s\n%d\n", name, len(content))
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(h, strings.NewReader(string(content)))
-	return err
+	fmt.Fprintf(h, "%s\n%d\n", name, len(content))
+	h.Write(content)
+	return nil
 }

@@ -1,5 +1,5 @@
 // This module only pins the version of chainsaw, so that its dependencies stay out of the
-// product's. Run it with `go tool -C tools/chainsaw chainsaw`; see docs/scenarios.md.
+// product's. Run it with `go tool -modfile=tools/chainsaw/go.mod chainsaw`; see docs/scenarios.md.
 module github.com/trussiumhq/trussium-operator/tools/chainsaw
 
 go 1.26.0
