@@ -135,23 +135,23 @@ func quiet(ctx context.Context, r *run) (check.Result, error) {
 }
 
 func rollForward(ctx context.Context, r *run) (check.Result, error) {
-	return r.roll(ctx, check.RollForward.ID, r.spec.Runtime.Baseline.Ref, r.spec.Runtime.Target.Ref)
+	return r.roll(ctx, check.RollForward.ID, r.spec.Runtime.Target.Ref)
 }
 
 func rollBack(ctx context.Context, r *run) (check.Result, error) {
-	return r.roll(ctx, check.RollBack.ID, r.spec.Runtime.Target.Ref, r.spec.Runtime.Baseline.Ref)
+	return r.roll(ctx, check.RollBack.ID, r.spec.Runtime.Baseline.Ref)
 }
 
-// roll runs the scenario of that name on the runtime, under load, and sees what the runtime
-// then serves.
-func (r *run) roll(ctx context.Context, name, from, to string) (check.Result, error) {
+// roll runs the scenario of that name on the runtime, under load, and sees that the runtime
+// then serves the image that the scenario ends with.
+func (r *run) roll(ctx context.Context, name, ends string) (check.Result, error) {
 	var result check.Result
-	repository, target := splitImage(to)
-	_, current := splitImage(from)
+	repository, baseline := splitImage(r.spec.Runtime.Baseline.Ref)
+	_, target := splitImage(r.spec.Runtime.Target.Ref)
 	load := check.StartLoad(ctx, r.target.ServiceClient(runtimeName))
 	ran, err := r.env.Scenarios.Run(ctx, scenario.Request{
 		Scenario: name, Kubeconfig: r.cluster.Kubeconfig(), Namespace: runtimeNamespace,
-		Values: scenario.Values{Runtime: runtimeName, Repository: repository, From: current, To: target},
+		Values: scenario.Values{Runtime: runtimeName, Repository: repository, From: baseline, To: target},
 		LogDir: filepath.Join(r.env.Dir, "scenarios"),
 	})
 	report := load.Stop()
@@ -164,7 +164,8 @@ func (r *run) roll(ctx context.Context, name, from, to string) (check.Result, er
 		result.Fail("scenario %s: %s", name, ran.Failures())
 	}
 	result.Add(check.JudgeGap(report, rollGapBudget))
-	served, err := check.ServesImage(ctx, r.target, runtimeName, target)
+	_, tag := splitImage(ends)
+	served, err := check.ServesImage(ctx, r.target, runtimeName, tag)
 	result.Add(served)
 	return result, err
 }
