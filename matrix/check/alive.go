@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,7 +70,7 @@ type aliveProbe struct {
 }
 
 func (p *aliveProbe) becomesReady(ctx context.Context) (bool, error) {
-	return p.expect(ctx, readyTimeout, fmt.Sprintf("runtime %s is Ready", p.name), func(ctx context.Context) (bool, string, error) {
+	return p.see(ctx, readyTimeout, fmt.Sprintf("runtime %s is Ready", p.name), func(ctx context.Context) (bool, string, error) {
 		object := p.target.newRuntime(p.name)
 		if err := p.read(ctx, object); err != nil {
 			return false, "", err
@@ -87,7 +88,7 @@ func (p *aliveProbe) carriesOutSpecChange(ctx context.Context) (bool, error) {
 	if err := p.target.Client.Patch(ctx, object, patch); err != nil {
 		return false, fmt.Errorf("change the spec of TrussiumRuntime %s: %w", p.name, err)
 	}
-	return p.expect(ctx, readyTimeout, "observedGeneration follows a spec change, and the ConfigMap carries it", func(ctx context.Context) (bool, string, error) {
+	return p.see(ctx, readyTimeout, "observedGeneration follows a spec change, and the ConfigMap carries it", func(ctx context.Context) (bool, string, error) {
 		config := &unstructured.Unstructured{}
 		config.SetGroupVersionKind(managedKinds[0].gvk)
 		if err := p.read(ctx, config); err != nil {
@@ -109,7 +110,16 @@ func (p *aliveProbe) repairsDrift(ctx context.Context) (bool, error) {
 			return ok, err
 		}
 	}
+	p.result.See("drifted labels were repaired: %s", kindNames())
 	return true, nil
+}
+
+func kindNames() string {
+	var names []string
+	for _, kind := range managedKinds {
+		names = append(names, kind.gvk.Kind)
+	}
+	return strings.Join(names, ", ")
 }
 
 // adopts drifts one object of each runtime that an earlier operator reconciled. A Service's or a
@@ -124,6 +134,7 @@ func (p *aliveProbe) adopts(ctx context.Context) (bool, error) {
 				return ok, err
 			}
 		}
+		p.result.See("drifted labels of %s, which an earlier operator may have made, were repaired: Service, PodDisruptionBudget", name)
 	}
 	return true, nil
 }
@@ -167,12 +178,13 @@ func (p *aliveProbe) recreates(ctx context.Context) (bool, error) {
 			return ok, err
 		}
 	}
+	p.result.See("deleted objects were made again: %s", kindNames())
 	return true, nil
 }
 
 // settles waits until everything is at rest again.
 func (p *aliveProbe) settles(ctx context.Context) (bool, error) {
-	return p.expect(ctx, readyTimeout, "all runtimes are Ready at the end", func(ctx context.Context) (bool, string, error) {
+	return p.see(ctx, readyTimeout, "all runtimes are Ready at the end", func(ctx context.Context) (bool, string, error) {
 		for _, name := range append([]string{p.name}, p.target.Runtimes...) {
 			object := p.target.newRuntime(name)
 			if err := p.target.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -196,7 +208,7 @@ func (p *aliveProbe) remove(ctx context.Context, judge bool) error {
 	if !judge {
 		return nil
 	}
-	_, err := p.expect(ctx, goneTimeout, "the objects of a deleted runtime are collected", func(ctx context.Context) (bool, string, error) {
+	_, err := p.see(ctx, goneTimeout, "the objects of a deleted runtime are collected", func(ctx context.Context) (bool, string, error) {
 		for _, kind := range managedKinds {
 			child := &unstructured.Unstructured{}
 			child.SetGroupVersionKind(kind.gvk)
@@ -218,6 +230,7 @@ func (p *aliveProbe) read(ctx context.Context, object *unstructured.Unstructured
 	return p.target.Client.Get(ctx, types.NamespacedName{Namespace: p.target.Namespace, Name: p.name}, object)
 }
 
+// expect looks until done; it fails the check if that does not come in time.
 func (p *aliveProbe) expect(ctx context.Context, timeout time.Duration, what string, look func(context.Context) (bool, string, error)) (bool, error) {
 	ok, seen, err := p.target.eventually(ctx, timeout, look)
 	if err != nil {
@@ -225,8 +238,15 @@ func (p *aliveProbe) expect(ctx context.Context, timeout time.Duration, what str
 	}
 	if !ok {
 		p.result.Fail("not seen within %s: %s (last seen: %s)", timeout, what, seen)
-		return false, nil
 	}
-	p.result.See("%s", what)
-	return true, nil
+	return ok, nil
+}
+
+// see is expect for what is a fact of its own.
+func (p *aliveProbe) see(ctx context.Context, timeout time.Duration, what string, look func(context.Context) (bool, string, error)) (bool, error) {
+	ok, err := p.expect(ctx, timeout, what, look)
+	if ok {
+		p.result.See("%s", what)
+	}
+	return ok, err
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -110,15 +109,6 @@ func (t Target) operatorDeployment(ctx context.Context) (*appsv1.Deployment, err
 		return nil, fmt.Errorf("release %s in %s has %d Deployments labelled %s=%s, 1 is wanted", t.Release, t.OperatorNamespace, len(list.Items), nameLabel, operatorName)
 	}
 	return &list.Items[0], nil
-}
-
-// operatorPods are the pods of the release, also those that are ending.
-func (t Target) operatorPods(ctx context.Context) ([]corev1.Pod, error) {
-	var list corev1.PodList
-	if err := t.Client.List(ctx, &list, client.InNamespace(t.OperatorNamespace), t.operatorLabels()); err != nil {
-		return nil, fmt.Errorf("list the operator's pods in %s: %w", t.OperatorNamespace, err)
-	}
-	return list.Items, nil
 }
 
 func (t Target) operatorLabels() client.MatchingLabels {

@@ -114,9 +114,9 @@ func (w *writer) cell(cell *evidence.Cell) {
 		{"Runtime image, target", cell.Runtime.Target.Ref, code(cell.Runtime.Target.Digest), published(cell.Runtime.Target)},
 	})
 	w.line("")
-	w.line("- Cluster: provider `%s`, Kubernetes %s, %s", cell.Cluster.Provider, cell.Cluster.Kubernetes, cell.Cluster.Control)
+	w.line("- Cluster: provider `%s`, Kubernetes %s, control plane %s", cell.Cluster.Provider, cell.Cluster.Kubernetes, code(cell.Cluster.Control))
 	for _, limit := range cell.Cluster.Limits {
-		w.line("  - not proven here: %s", limit)
+		w.line("  - limit: %s", limit)
 	}
 	w.line("- Commit `%s`%s, %s, %s", cell.Tool.Commit, dirty(cell.Tool.Dirty), cell.Tool.Go, cell.Tool.Platform)
 	w.line("- Run: %s, %s", cell.Started.UTC().Format("2006-01-02 15:04:05 UTC"), duration(cell))

@@ -10,7 +10,10 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trussiumhq/trussium-operator/matrix"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
@@ -34,6 +37,9 @@ var errInfrastructure = errors.New("cells could not be judged: the cluster or a 
 
 // run is the whole program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// What the client libraries log is no news to a person: failures are reported as errors.
+	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	root := newRoot(stdout)
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -82,7 +88,6 @@ type settings struct {
 	jobs     int
 	fresh    bool
 	retain   bool
-	output   string
 }
 
 func newRoot(stdout io.Writer) *cobra.Command {
