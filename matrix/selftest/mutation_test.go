@@ -227,7 +227,10 @@ func roll(t *testing.T) {
 		t.Errorf("the failure does not name the image: %s", told)
 	}
 	red(t, "its tag says "+targetTag)(check.ServesImage(ctx, lab.target, runtimeName, targetTag))
-	// Back to health: reverting in flight, then a clean roll that is green.
+	// Back to health: the revert settles, and a clean roll is green.
+	back := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, baselineTag)))
+	must(t, lab.target.Client.Patch(ctx, lab.target.RuntimeObject(runtimeName), back))
+	green(t)(check.AwaitReady(ctx, lab.target, runtimeName))
 	request.Values.To = targetTag
 	request.AssertTimeout = 0
 	request.LogDir = t.TempDir()
