@@ -40,7 +40,7 @@ const (
 	patience = 30 * time.Second
 	pause    = 20 * time.Millisecond
 	// quiet is how long nothing may happen for a runtime to count as settled.
-	quiet = time.Second
+	quiet = 500 * time.Millisecond
 )
 
 var (

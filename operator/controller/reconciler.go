@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -32,8 +31,8 @@ type Reconciler struct {
 	// Live reads from the API server. It serves objects that the caches do not
 	// hold because they lack the operator's label.
 	Live client.Reader
-	// Events records events about runtimes.
-	Events events.EventRecorder
+	// Instance names this process in events.
+	Instance string
 }
 
 // Reconcile implements reconcile.Reconciler. It returns an error only for what a

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,10 +77,14 @@ func CachedObjects() []client.Object {
 
 // Setup adds the controller to the manager.
 func Setup(ctx context.Context, manager ctrl.Manager) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("find the name of this host for events: %w", err)
+	}
 	reconciler := &Reconciler{
-		Client: manager.GetClient(),
-		Live:   manager.GetAPIReader(),
-		Events: manager.GetEventRecorder(ControllerName),
+		Client:   manager.GetClient(),
+		Live:     manager.GetAPIReader(),
+		Instance: host,
 	}
 	if err := manager.GetFieldIndexer().IndexField(ctx, &v1alpha1.TrussiumRuntime{}, secretIndex, indexSecrets); err != nil {
 		return fmt.Errorf("index TrussiumRuntimes by the Secrets they refer to: %w", err)
