@@ -89,9 +89,9 @@ func describe(found image.Image) *runtimeapi.Image {
 		Id:          found.ID,
 		RepoTags:    found.Tags,
 		RepoDigests: found.Digests,
+		Size:        found.Size,
 		Spec:        &runtimeapi.ImageSpec{Image: found.ID},
 	}
-	setImageSize(described, found.Size)
 	user, _, _ := strings.Cut(found.Config.User, ":")
 	if uid, err := strconv.ParseInt(user, 10, 64); err == nil {
 		described.Uid = &runtimeapi.Int64Value{Value: uid}

@@ -121,7 +121,7 @@ func environment(config *runtimeapi.ContainerConfig, from image.Image, hostname 
 		set(name, value)
 	}
 	for _, variable := range config.Envs {
-		set(variable.Key, string(variable.Value)) // bytes since Kubernetes 1.37
+		set(variable.Key, variable.Value)
 	}
 	environment := make([]string, len(names))
 	for i, name := range names {

@@ -1,4 +1,4 @@
-//go:build linux && !kubernetes_1_31 && !kubernetes_1_37
+//go:build linux
 
 package node
 
@@ -18,8 +18,8 @@ import (
 	"github.com/trussiumhq/trussium-operator/tools/controlplane/internal/network"
 )
 
-// What differs between Kubernetes releases in the kubelet's internal interfaces is in the
-// files release*.go, one for each form.
+// What this file does differs between Kubernetes releases: the kubelet's internal
+// interfaces are not kept stable. The form here is that of 1.32 to 1.36.
 
 func initRuntimeService(_ context.Context, c *kubeletconfig.KubeletConfiguration, d *kubelet.Dependencies) error {
 	return kubelet.PreInitRuntimeService(c, d)
