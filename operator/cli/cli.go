@@ -3,6 +3,7 @@ package cli
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/trussiumhq/trussium-operator/operator/manager"
 )
@@ -46,14 +48,17 @@ func root(stdout io.Writer) *cobra.Command {
 		Version:       manager.CurrentVersion(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			log := jsonLog(stdout, options.LogLevel)
-			config, err := ctrl.GetConfig()
+			cluster, err := ctrl.GetConfig()
 			if err != nil {
 				return fmt.Errorf("find the cluster: %w", err)
 			}
-			return manager.Run(command.Context(), config, options, log)
+			return manager.Run(command.Context(), cluster, options, log)
 		},
 	}
 	options.AddFlags(command.Flags())
+	connection := flag.NewFlagSet("connection", flag.ContinueOnError)
+	config.RegisterFlags(connection)
+	command.PersistentFlags().AddGoFlagSet(connection)
 	command.AddCommand(crdsCommand())
 	return command
 }
