@@ -15,7 +15,9 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/cell"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
+	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/filelock"
 	"github.com/trussiumhq/trussium-operator/matrix/git"
 	"github.com/trussiumhq/trussium-operator/matrix/plan"
 	"github.com/trussiumhq/trussium-operator/matrix/report"
@@ -108,6 +110,11 @@ func Run(ctx context.Context, o Options) ([]*evidence.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
+	unlock, err := o.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	prepared, err := prepare(ctx, o, cells)
 	if err != nil {
 		return nil, err
@@ -128,6 +135,25 @@ func Run(ctx context.Context, o Options) ([]*evidence.Cell, error) {
 		return results, errors.Join(runErr, err)
 	}
 	return results, runErr
+}
+
+// lock keeps a second run of the same checkout from taking the first one's clusters.
+func (o Options) lock() (unlock func(), err error) {
+	dir := RunDir(o.Repository, o.CacheDir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create the folder for the run: %w", err)
+	}
+	unlock, err = filelock.Try(filepath.Join(dir, "lock"))
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("the matrix is being run in this checkout already: wait for its end, or end it: %w", err)
+	}
+	return unlock, err
+}
+
+// RunDir is the folder, in the cache, for the state of the runs of one checkout: cells/<id> has
+// the state, logs and diagnostics of a cell, evidence the documents while they grow.
+func RunDir(repository, cacheDir string) string {
+	return filepath.Join(cacheDir, "runs", contentkey.Of(map[string]string{"repository": repository})[:12])
 }
 
 // WriteReport writes UPGRADE-MATRIX.md from the evidence in the checkout, and returns its path.
@@ -157,13 +183,13 @@ func (p *prepared) cell(ctx context.Context, planned plan.Cell) (*evidence.Cell,
 		p.options.Observer.CellEnded(result, false)
 		return result, nil
 	}
-	store := evidence.Store{Dir: filepath.Join(p.options.CacheDir, "evidence")}
+	store := evidence.Store{Dir: filepath.Join(p.runDir, "evidence")}
 	if previous, err := store.Load(spec.ID); err == nil && !p.options.Fresh && previous.Key == spec.Key && previous.Verdict == evidence.Proven {
 		p.options.Observer.CellEnded(previous, true)
 		return previous, nil
 	}
 	env := cell.Environment{
-		Dir:      filepath.Join(p.options.CacheDir, "cells", spec.ID),
+		Dir:      filepath.Join(p.runDir, "cells", spec.ID),
 		Provider: p.provider.clusters, Attach: p.provider.attach,
 		Mirrors: p.registry.Mirrors(), Local: p.registry.Local,
 		Scenarios: p.scenarios, Store: store,

@@ -26,6 +26,7 @@ var scenarios = []string{"roll-forward", "roll-back"}
 // prepared is all that the cells of a run share.
 type prepared struct {
 	options   Options
+	runDir    string
 	provider  provider
 	registry  *artifact.Registry
 	scenarios scenario.Runner
@@ -42,16 +43,13 @@ type prepared struct {
 // prepare builds or finds everything that the cells which are to be run need.
 func prepare(ctx context.Context, o Options, cells []plan.Cell) (*prepared, error) {
 	p := &prepared{
-		options: o, releases: map[string]artifact.Release{}, runtimes: map[string]artifact.Artifact{},
+		options: o, runDir: RunDir(o.Repository, o.CacheDir), releases: map[string]artifact.Release{}, runtimes: map[string]artifact.Artifact{},
 		controls: map[string]string{}, common: map[string]string{},
 		scenarios: scenario.Runner{Suite: scenario.Suite{Dir: filepath.Join(o.Repository, "chainsaw")}},
 	}
 	var err error
 	if p.provider, err = o.provider(); err != nil {
 		return nil, inputError(err)
-	}
-	if err := os.MkdirAll(o.CacheDir, 0o755); err != nil {
-		return nil, fmt.Errorf("create the cache: %w", err)
 	}
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c plan.Cell) bool { return c.Skip.Code != "" })
 	if err := p.build(ctx, cells); err != nil {

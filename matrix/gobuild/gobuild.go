@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/trussiumhq/trussium-operator/matrix/filelock"
 )
 
 // progressInterval is how often a running build tells how far it is.
@@ -55,7 +57,7 @@ func (p Program) Cached(ctx context.Context, cacheDir string, progress func(stri
 	if built(path) {
 		return path, nil
 	}
-	unlock, err := lock(ctx, path+".lock", func() { report(progress, "waiting for another process that builds "+p.name()) })
+	unlock, err := filelock.Wait(ctx, path+".lock", func() { report(progress, "waiting for another process that builds "+p.name()) })
 	if err != nil {
 		return "", err
 	}

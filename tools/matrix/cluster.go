@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trussiumhq/trussium-operator/matrix"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 )
@@ -86,7 +87,7 @@ func clusterUp(ctx context.Context, kubernetes string, stdout io.Writer) error {
 	screen.TaskStarted(task)
 	start := time.Now()
 	live, err := (embedded.Provider{Repository: repository, CacheDir: cache}).Start(ctx, cluster.Spec{
-		Name: "trussium", Dir: filepath.Join(cache, "cells", "cluster-up", "cluster"), Kubernetes: kubernetes, Retain: true,
+		Name: "trussium", Dir: filepath.Join(matrix.RunDir(repository, cache), "cells", "cluster-up", "cluster"), Kubernetes: kubernetes, Retain: true,
 		Progress: func(text string) { screen.TaskProgress(task, text) },
 	})
 	screen.TaskEnded(task, time.Since(start), err)
@@ -102,7 +103,7 @@ func clusterDown(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dirs, err := filepath.Glob(filepath.Join(cache, "cells", "*", "cluster"))
+	dirs, err := filepath.Glob(filepath.Join(cache, "runs", "*", "cells", "*", "cluster"))
 	if err != nil {
 		return fmt.Errorf("look for clusters: %w", err)
 	}
