@@ -151,7 +151,12 @@ func (r *run) step(ctx context.Context, step step) error {
 		return r.skip(step.skip)
 	}
 	r.env.Observe.StepStarted(r.spec.ID, r.current)
-	result, err := step.run(ctx, r)
+	stepCtx, release := r.whileClusterLives(ctx)
+	result, err := step.run(stepCtx, r)
+	if errors.Is(context.Cause(stepCtx), errClusterEnded) {
+		err = errClusterEnded
+	}
+	release()
 	r.current.Seconds = float64(time.Since(r.current.Started).Milliseconds()) / 1000
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted in step %s: %w", step.id, ctx.Err())
@@ -172,6 +177,26 @@ func (r *run) step(ctx context.Context, step step) error {
 		r.diagnose(ctx)
 	}
 	return r.record()
+}
+
+// errClusterEnded says that a step's cluster went away under it.
+var errClusterEnded = errors.New("the cluster ended by itself: see its logs in the cell's folder")
+
+// whileClusterLives ends a step whose cluster is no longer there, so that nothing it then sees
+// is taken for the product's doing.
+func (r *run) whileClusterLives(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if r.cluster != nil {
+		ended := r.cluster.Done()
+		go func() {
+			select {
+			case <-ended:
+				cancel(errClusterEnded)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, func() { cancel(nil) }
 }
 
 func (r *run) skip(reason string) error {

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/trussiumhq/trussium-operator/matrix"
+	"github.com/trussiumhq/trussium-operator/matrix/filelock"
 )
 
 // base is a valid compatibility file but for its commit, which is in no repository.
@@ -114,5 +117,30 @@ func TestHelp(t *testing.T) {
 	}
 	if !strings.Contains(stdout.String(), "Without a command it runs the whole matrix") {
 		t.Errorf("the help is %q", stdout.String())
+	}
+}
+
+// A second run in the same checkout must not take the first one's clusters.
+func TestOneRunAtATime(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	repository, cache, err := places()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := matrix.RunDir(repository, cache)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := filelock.Try(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	var stdout, stderr bytes.Buffer
+	if code := run(context.Background(), []string{"run"}, &stdout, &stderr); code != exitInfrastructure {
+		t.Errorf("exit code %d, want %d", code, exitInfrastructure)
+	}
+	if !strings.Contains(stderr.String(), "is being run in this checkout already") {
+		t.Errorf("it says %q", stderr.String())
 	}
 }
