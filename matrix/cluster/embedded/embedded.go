@@ -54,7 +54,8 @@ type Options struct {
 	// CacheDir keeps the built binary. Empty: trussium-matrix in the user's cache folder.
 	CacheDir string
 	// Dir is the folder for state and logs. Empty: a temporary one. It is removed when the
-	// cluster ends, unless Keep is set.
+	// cluster ends, unless Keep is set; so it must be missing, empty, or left by a former
+	// cluster.
 	Dir string
 	// Keep leaves Dir, with all logs, when the cluster ends.
 	Keep bool
@@ -103,23 +104,58 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Dir == "" {
-		if o.Dir, err = os.MkdirTemp("", "embedded-cluster-"); err != nil {
-			return nil, fmt.Errorf("start the embedded cluster: %w", err)
-		}
-	}
-	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+	if o.Dir, err = absoluteDir(o.Dir); err != nil {
 		return nil, fmt.Errorf("start the embedded cluster: %w", err)
 	}
 	if running, err := Attach(ctx, o.Dir); err == nil {
 		running.handle.release()
 		return nil, fmt.Errorf("start the embedded cluster: one is already running in %s: stop it first", o.Dir)
 	}
+	if err := prepareDir(o.Dir); err != nil {
+		return nil, fmt.Errorf("start the embedded cluster: %w", err)
+	}
 	h, s, err := launch(ctx, binary, arguments(o, key), o)
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded cluster: %w", err)
 	}
-	return newCluster(o.Dir, s, h)
+	c, err := newCluster(o.Dir, s, h)
+	if err != nil {
+		return nil, errors.Join(err, h.stop(ctx))
+	}
+	return c, nil
+}
+
+// absoluteDir is the state folder's path; without a name it is a new temporary folder.
+func absoluteDir(dir string) (string, error) {
+	if dir == "" {
+		return os.MkdirTemp("", "embedded-cluster-")
+	}
+	return filepath.Abs(dir)
+}
+
+// marker is a file that makes a folder known as the state of an embedded cluster, which may
+// be deleted; tools/controlplane refuses any other folder that is not empty.
+const marker = ".embedded-cluster"
+
+// prepareDir makes the state folder, empty: what a cluster that was killed has left there
+// belongs to its keys and is of no use to another one.
+func prepareDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if len(entries) > 0 {
+		if _, err := os.Stat(filepath.Join(dir, marker)); err != nil {
+			return fmt.Errorf("%s is neither empty nor the state of an embedded cluster: choose another folder, this one would be deleted with the cluster", dir)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove the state of a former cluster: %w", err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, marker), nil, 0o600)
 }
 
 // arguments are the command line of the binary.

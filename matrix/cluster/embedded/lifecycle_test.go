@@ -105,6 +105,22 @@ func TestFailedStartSaysWhy(t *testing.T) {
 	}
 }
 
+func TestForeignFolderIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "someone's")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Start(t.Context(), Options{Dir: dir})
+	if err == nil {
+		_ = c.Stop(t.Context())
+		t.Fatal("a cluster started in a folder with someone's file")
+	}
+	if _, statErr := os.Stat(file); statErr != nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("the file: %v; the error: %v", statErr, err)
+	}
+}
+
 func TestUnknownVersionNamesTheKnown(t *testing.T) {
 	_, err := Start(t.Context(), Options{Kubernetes: "1.2.3"})
 	if err == nil || !strings.Contains(err.Error(), DefaultKubernetes) {
@@ -168,7 +184,15 @@ func TestKilledClusterLeavesNoProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectEnd(t, c)
-	if err := c.Stop(t.Context()); err != nil { // removes the folder
+	// Its folder is still there, and another cluster can have it.
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+	next, err := Start(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	expectNothingLeft(t, processes, dir, interfaces)

@@ -12,55 +12,29 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
 )
 
-// DefaultKubernetes is the version of a cluster that asks for none.
+// DefaultKubernetes is the version of a cluster that asks for none. It is the one that
+// tools/controlplane/go.mod pins.
 const DefaultKubernetes = "1.34.4"
 
 // modulePath is how a checkout of the repository is known.
 const modulePath = "github.com/trussiumhq/trussium-operator"
 
-// release is a Kubernetes version that the embedded cluster can be built from.
-type release struct {
-	// modFile is the go.mod that pins it, relative to tools/controlplane; empty for the
-	// module's own.
-	modFile string
-	// tags select the code for what its internal interfaces have different.
-	tags []string
-}
-
-var releases = map[string]release{
-	DefaultKubernetes: {},
-}
-
 // KubernetesVersions are the versions that an embedded cluster can have.
 func KubernetesVersions() []string {
-	var versions []string
-	for version := range releases {
-		versions = append(versions, version)
-	}
-	slices.Sort(versions)
-	return versions
+	return []string{DefaultKubernetes}
 }
 
 // program describes the build of the embedded cluster's binary.
 func program(repository, kubernetes string) (gobuild.Program, error) {
-	r, ok := releases[kubernetes]
-	if !ok {
-		return gobuild.Program{}, fmt.Errorf("no embedded cluster of Kubernetes %s: choose one of %s, or use the provider kind",
+	if !slices.Contains(KubernetesVersions(), kubernetes) {
+		return gobuild.Program{}, fmt.Errorf("no embedded cluster of Kubernetes %s: choose one of %s, or use --provider kind",
 			kubernetes, strings.Join(KubernetesVersions(), ", "))
-	}
-	inputs := []string{"main.go", "internal"}
-	if r.modFile == "" {
-		inputs = append(inputs, "go.mod", "go.sum")
-	} else {
-		inputs = append(inputs, r.modFile, strings.TrimSuffix(r.modFile, ".mod")+".sum")
 	}
 	return gobuild.Program{
 		Name:    "controlplane-" + kubernetes,
 		Dir:     filepath.Join(repository, "tools", "controlplane"),
-		ModFile: r.modFile,
-		Tags:    r.tags,
 		LDFlags: versionFlags(kubernetes),
-		Inputs:  inputs,
+		Inputs:  []string{"main.go", "internal", "go.mod", "go.sum"},
 	}, nil
 }
 

@@ -5,7 +5,6 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -169,6 +168,3 @@ func (c *ControlPlane) Stop() {
 		c.etcd.Close()
 	}
 }
-
-// ErrStopped is the cause of a start that was told to stop.
-var ErrStopped = errors.New("told to stop")

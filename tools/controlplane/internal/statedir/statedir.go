@@ -2,23 +2,52 @@
 package statedir
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Dir is the absolute path of a state folder.
 type Dir string
 
+// marker is a file that makes a folder known as a cluster's state, which is deleted with
+// the cluster. Whoever starts a cluster may have made it already, for a log of its own.
+const marker = ".embedded-cluster"
+
 // Create makes the folder and those inside it that every cluster has. Only the owner can
-// enter it: it holds private keys and sockets without any further protection.
+// enter it: it holds private keys and sockets without any further protection. A folder with
+// anything else in it is refused, because it is going to be deleted.
 func (d Dir) Create() error {
+	if err := d.checkUnused(); err != nil {
+		return err
+	}
 	for _, path := range []string{string(d), d.PKI(), d.Logs()} {
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return fmt.Errorf("create the state folder: %w", err)
 		}
 	}
+	if err := os.WriteFile(d.join(marker), nil, 0o600); err != nil {
+		return fmt.Errorf("create the state folder: %w", err)
+	}
 	return os.Chmod(string(d), 0o700)
+}
+
+func (d Dir) checkUnused() error {
+	entries, err := os.ReadDir(string(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at the state folder: %w", err)
+	}
+	isMarker := func(entry fs.DirEntry) bool { return entry.Name() == marker }
+	if len(entries) > 0 && !slices.ContainsFunc(entries, isMarker) {
+		return fmt.Errorf("%s is neither empty nor the state of an embedded cluster: choose another folder, this one would be deleted with the cluster", d)
+	}
+	return nil
 }
 
 // Remove deletes the content of the folder and then the folder itself.
