@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/util/exec"
 )
 
@@ -361,5 +365,44 @@ func TestExec(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestPortForward(t *testing.T) {
+	f := shared.use(t)
+	pod := newPod("forwarded")
+	f.create(t, pod)
+	f.waitForPod(t, pod.Name, ready)
+	request := f.client.CoreV1().RESTClient().Post().Namespace(namespace).Resource("pods").Name(pod.Name).SubResource("portforward")
+	transport, upgrader, err := spdy.RoundTripperFor(f.cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, forwarding := make(chan struct{}), make(chan struct{})
+	defer close(stop)
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, "POST", request.URL())
+	forwarder, err := portforward.New(dialer, []string{"0:8080"}, stop, forwarding, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- forwarder.ForwardPorts() }()
+	select {
+	case <-forwarding:
+	case err := <-failed:
+		t.Fatal(err)
+	}
+	ports, err := forwarder.GetPorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/state", ports[0].Local))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil || !strings.Contains(string(content), `"Hostname":"forwarded"`) {
+		t.Errorf("through the forwarded port: %q, %v", content, err)
 	}
 }
