@@ -14,6 +14,7 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/checkout"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded/embeddedtest"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
@@ -60,21 +61,12 @@ func TestMain(m *testing.M) {
 
 func prepare(ctx context.Context) (artifacts, error) {
 	var a artifacts
-	working, err := os.Getwd()
+	places, err := checkout.Find()
 	if err != nil {
 		return a, err
 	}
-	repository, err := embedded.FindRepository(working)
-	if err != nil {
-		return a, err
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return a, err
-	}
-	cache = filepath.Join(cache, "trussium-matrix")
 	tell := func(text string) { fmt.Fprintln(os.Stderr, text) }
-	builder := artifact.Builder{Repository: repository, CacheDir: cache, Progress: tell}
+	builder := artifact.Builder{Repository: places.Repository, CacheDir: places.CacheDir, Progress: tell}
 	if a.release, err = builder.Checkout(ctx); err != nil {
 		return a, err
 	}
@@ -89,8 +81,8 @@ func prepare(ctx context.Context) (artifacts, error) {
 		}
 		images = append(images, image)
 	}
-	a.scenarios.Suite.Dir = filepath.Join(repository, "chainsaw")
-	if a.scenarios.Chainsaw, err = scenario.Program(repository).Cached(ctx, cache, tell); err != nil {
+	a.scenarios.Suite.Dir = filepath.Join(places.Repository, "chainsaw")
+	if a.scenarios.Chainsaw, err = scenario.Program(places.Repository).Cached(ctx, places.CacheDir, tell); err != nil {
 		return a, err
 	}
 	a.registry, err = artifact.Serve(ctx, images...)

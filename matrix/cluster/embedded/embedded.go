@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/trussiumhq/trussium-operator/matrix/checkout"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster"
 )
 
@@ -218,12 +219,12 @@ func (o Options) withDefaults() (Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("find the checkout: %w", err)
 		}
-		if o.Repository, err = FindRepository(working); err != nil {
+		if o.Repository, err = checkout.Root(working); err != nil {
 			return o, err
 		}
 	}
 	if o.CacheDir == "" {
-		if o.CacheDir, err = defaultCacheDir(); err != nil {
+		if o.CacheDir, err = checkout.CacheDir(); err != nil {
 			return o, err
 		}
 	}

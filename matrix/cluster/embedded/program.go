@@ -2,9 +2,7 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,9 +13,6 @@ import (
 // DefaultKubernetes is the version of a cluster that asks for none. It is the one that
 // tools/controlplane/go.mod pins.
 const DefaultKubernetes = "1.34.4"
-
-// modulePath is how a checkout of the repository is known.
-const modulePath = "github.com/trussiumhq/trussium-operator"
 
 // KubernetesVersions are the versions that an embedded cluster can have.
 func KubernetesVersions() []string {
@@ -68,29 +63,4 @@ func Build(ctx context.Context, repository, cacheDir, kubernetes string, progres
 		return "", "", fmt.Errorf("build the embedded cluster: %w", err)
 	}
 	return path, key, nil
-}
-
-// FindRepository returns the root of the checkout that dir is in.
-func FindRepository(dir string) (string, error) {
-	for current := dir; ; current = filepath.Dir(current) {
-		content, err := os.ReadFile(filepath.Join(current, "go.mod"))
-		if err == nil && strings.HasPrefix(string(content), "module "+modulePath+"\n") {
-			return current, nil
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("look for the checkout: %w", err)
-		}
-		if current == filepath.Dir(current) {
-			return "", fmt.Errorf("%s is not in a checkout of %s", dir, modulePath)
-		}
-	}
-}
-
-// defaultCacheDir is the matrix's folder in the user's cache.
-func defaultCacheDir() (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find the cache folder: %w", err)
-	}
-	return filepath.Join(dir, "trussium-matrix"), nil
 }

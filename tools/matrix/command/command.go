@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trussiumhq/trussium-operator/matrix"
+	"github.com/trussiumhq/trussium-operator/matrix/checkout"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
@@ -134,39 +135,31 @@ func (s *settings) addRunFlags(cmd *cobra.Command) {
 
 // options resolves the settings against the checkout that the working directory is in.
 func (s *settings) options() (matrix.Options, error) {
-	repository, cache, err := places()
+	found, err := places()
 	if err != nil {
 		return matrix.Options{}, err
 	}
 	file := s.file
 	if file == "" {
-		file = relative(filepath.Join(repository, "compatibility.yaml"))
+		file = relative(filepath.Join(found.Repository, "compatibility.yaml"))
 	}
 	if s.jobs < 0 {
 		return matrix.Options{}, usageError{fmt.Errorf("--jobs %d: give at least 1", s.jobs)}
 	}
 	return matrix.Options{
-		Repository: repository, CacheDir: cache, File: file, Provider: s.provider,
+		Repository: found.Repository, CacheDir: found.CacheDir, File: file, Provider: s.provider,
 		Kubernetes: s.narrow.kubernetes, Rows: s.narrow.rows, Cells: s.narrow.cells,
 		Jobs: s.jobs, Fresh: s.fresh, Retain: s.retain,
 	}, nil
 }
 
-// places are the root of the checkout and the matrix's folder in the user's cache.
-func places() (repository, cache string, err error) {
-	working, err := os.Getwd()
-	if err != nil {
-		return "", "", fmt.Errorf("find the working directory: %w", err)
+// places are the folders that the command works on.
+func places() (checkout.Places, error) {
+	found, err := checkout.Find()
+	if errors.Is(err, checkout.ErrNone) {
+		err = usageError{err}
 	}
-	repository, err = embedded.FindRepository(working)
-	if err != nil {
-		return "", "", usageError{fmt.Errorf("%w: run the matrix in a checkout", err)}
-	}
-	cache, err = os.UserCacheDir()
-	if err != nil {
-		return "", "", fmt.Errorf("find the cache folder: %w", err)
-	}
-	return repository, filepath.Join(cache, "trussium-matrix"), nil
+	return found, err
 }
 
 // relative shortens a path for messages where that is possible.

@@ -60,7 +60,7 @@ func newCluster(stdout io.Writer) *cobra.Command {
 }
 
 func buildCluster(ctx context.Context, kubernetes string, stdout io.Writer) error {
-	repository, cache, err := places()
+	found, err := places()
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func buildCluster(ctx context.Context, kubernetes string, stdout io.Writer) erro
 	task := "embedded cluster, Kubernetes " + kubernetes
 	screen.TaskStarted(task)
 	start := time.Now()
-	path, _, err := embedded.Build(ctx, repository, cache, kubernetes, func(text string) { screen.TaskProgress(task, text) })
+	path, _, err := embedded.Build(ctx, found.Repository, found.CacheDir, kubernetes, func(text string) { screen.TaskProgress(task, text) })
 	screen.TaskEnded(task, time.Since(start), err)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func buildCluster(ctx context.Context, kubernetes string, stdout io.Writer) erro
 }
 
 func clusterUp(ctx context.Context, kubernetes string, stdout io.Writer) error {
-	repository, cache, err := places()
+	found, err := places()
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func clusterUp(ctx context.Context, kubernetes string, stdout io.Writer) error {
 	const task = "cluster"
 	screen.TaskStarted(task)
 	start := time.Now()
-	live, err := (embedded.Provider{Repository: repository, CacheDir: cache}).Start(ctx, cluster.Spec{
-		Name: "trussium", Dir: filepath.Join(matrix.RunDir(repository, cache), "cells", "cluster-up", "cluster"), Kubernetes: kubernetes, Retain: true,
+	live, err := (embedded.Provider{Repository: found.Repository, CacheDir: found.CacheDir}).Start(ctx, cluster.Spec{
+		Name: "trussium", Dir: filepath.Join(matrix.RunDir(found.Repository, found.CacheDir), "cells", "cluster-up", "cluster"), Kubernetes: kubernetes, Retain: true,
 		Progress: func(text string) { screen.TaskProgress(task, text) },
 	})
 	screen.TaskEnded(task, time.Since(start), err)
@@ -99,11 +99,11 @@ func clusterUp(ctx context.Context, kubernetes string, stdout io.Writer) error {
 }
 
 func clusterDown(ctx context.Context, stdout io.Writer) error {
-	_, cache, err := places()
+	found, err := places()
 	if err != nil {
 		return err
 	}
-	dirs, err := filepath.Glob(filepath.Join(cache, "runs", "*", "cells", "*", "cluster"))
+	dirs, err := filepath.Glob(filepath.Join(found.CacheDir, "runs", "*", "cells", "*", "cluster"))
 	if err != nil {
 		return fmt.Errorf("look for clusters: %w", err)
 	}

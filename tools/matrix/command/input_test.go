@@ -123,11 +123,11 @@ func TestHelp(t *testing.T) {
 // A second run in the same checkout must not take the first one's clusters.
 func TestOneRunAtATime(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	repository, cache, err := places()
+	found, err := places()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := matrix.RunDir(repository, cache)
+	dir := matrix.RunDir(found.Repository, found.CacheDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -8,7 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trussiumhq/trussium-operator/matrix"
+	"github.com/trussiumhq/trussium-operator/matrix/plan"
 )
+
+// plan loads the compatibility file, whose path it returns, and plans its cells.
+func (s *settings) plan(ctx context.Context) (file string, cells []plan.Cell, err error) {
+	options, err := s.options()
+	if err != nil {
+		return "", nil, err
+	}
+	cells, err = matrix.Load(ctx, options)
+	return options.File, cells, err
+}
 
 func newPlan(s *settings, stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
@@ -16,11 +28,7 @@ func newPlan(s *settings, stdout io.Writer) *cobra.Command {
 		Short: "List the cells of the matrix, and why some are not run",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := s.options()
-			if err != nil {
-				return err
-			}
-			cells, err := matrix.Load(cmd.Context(), options)
+			_, cells, err := s.plan(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -46,15 +54,11 @@ func newValidate(s *settings, stdout io.Writer) *cobra.Command {
 		Short: "Check the compatibility file, and that the commits it names are there",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := s.options()
+			file, cells, err := s.plan(cmd.Context())
 			if err != nil {
 				return err
 			}
-			cells, err := matrix.Load(cmd.Context(), options)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(stdout, "%s is valid: %d cells\n", options.File, len(cells))
+			fmt.Fprintf(stdout, "%s is valid: %d cells\n", file, len(cells))
 			return nil
 		},
 	}
@@ -68,11 +72,11 @@ func newReport(stdout io.Writer) *cobra.Command {
 		Short: "Write UPGRADE-MATRIX.md again from the evidence in the checkout",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			repository, _, err := places()
+			found, err := places()
 			if err != nil {
 				return err
 			}
-			path, err := matrix.WriteReport(repository)
+			path, err := matrix.WriteReport(found.Repository)
 			if err != nil {
 				return err
 			}
