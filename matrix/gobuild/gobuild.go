@@ -20,6 +20,10 @@ import (
 // progressInterval is how often a running build tells how far it is.
 const progressInterval = 5 * time.Second
 
+// compilerGOGC lets compilers collect garbage less often, which saves 7 % of the time of a large
+// build (docs/performance.md).
+const compilerGOGC = "400"
+
 // Program is a Go main package and the way it is built.
 type Program struct {
 	// Name is the file name of the result. Default: the base name of the package or of Dir.
@@ -165,6 +169,9 @@ func (p Program) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = p.Dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS="+p.goos(), "GOARCH="+p.goarch())
+	if os.Getenv("GOGC") == "" {
+		cmd.Env = append(cmd.Env, "GOGC="+compilerGOGC)
+	}
 	ownGroup(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
