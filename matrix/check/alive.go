@@ -45,6 +45,7 @@ func Alive(ctx context.Context, t Target) (result Result, err error) {
 		if cleanup := probe.remove(ctx, err == nil); err == nil {
 			err = cleanup
 		}
+		probe.result.See("the slowest of these repairs took %s", probe.slowest.Round(100*time.Millisecond))
 		result = probe.result
 	}()
 	steps := []func(context.Context) (bool, error){probe.becomesReady, probe.carriesOutSpecChange, probe.repairsDrift, probe.recreates, probe.adopts, probe.settles}
@@ -67,6 +68,8 @@ type aliveProbe struct {
 	target Target
 	name   string
 	result Result
+	// slowest is the longest time that the operator took to answer to a change of one object.
+	slowest time.Duration
 }
 
 func (p *aliveProbe) becomesReady(ctx context.Context) (bool, error) {
@@ -232,7 +235,11 @@ func (p *aliveProbe) read(ctx context.Context, object *unstructured.Unstructured
 
 // expect looks until done; it fails the check if that does not come in time.
 func (p *aliveProbe) expect(ctx context.Context, timeout time.Duration, what string, look func(context.Context) (bool, string, error)) (bool, error) {
+	start := time.Now()
 	ok, seen, err := p.target.eventually(ctx, timeout, look)
+	if took := time.Since(start); timeout == repairTimeout && took > p.slowest {
+		p.slowest = took
+	}
 	if err != nil {
 		return false, err
 	}

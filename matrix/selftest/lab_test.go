@@ -128,7 +128,26 @@ func green(t *testing.T) func(check.Result, error) {
 		t.Helper()
 		must(t, err)
 		if r.Outcome() != evidence.Passed {
+			logOperator(t)
 			t.Fatalf("the check is red in a healthy lab: %s %v", r.Reason(), r.Failures)
+		}
+	}
+}
+
+// logOperator prints what the operator's pods logged last, for a failure that nobody expects.
+func logOperator(t *testing.T) {
+	t.Helper()
+	const lines = 60
+	pods := lab.target.Clientset.CoreV1().Pods(lab.target.OperatorNamespace)
+	list, err := pods.List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	tail := int64(lines)
+	for _, pod := range list.Items {
+		for _, previous := range []bool{true, false} {
+			log, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{TailLines: &tail, Previous: previous}).DoRaw(t.Context())
+			if err == nil {
+				t.Logf("pod %s (before its last restart: %v):\n%s", pod.Name, previous, log)
+			}
 		}
 	}
 }

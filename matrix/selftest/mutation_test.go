@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
@@ -73,19 +74,29 @@ func impatient() check.Target {
 	return target
 }
 
-// change edits an object, and brings it back when the test ends.
+// change edits an object, and brings it back when the test ends. Controllers may write to it at
+// the same time.
 func change[T client.Object](t *testing.T, object T, edit func(T)) {
 	t.Helper()
 	current := object.DeepCopyObject().(T)
-	must(t, lab.target.Client.Get(t.Context(), client.ObjectKeyFromObject(object), current))
-	original := current.DeepCopyObject().(T)
-	edit(current)
-	must(t, lab.target.Client.Update(t.Context(), current))
+	var original T
+	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := lab.target.Client.Get(t.Context(), client.ObjectKeyFromObject(object), current); err != nil {
+			return err
+		}
+		original = current.DeepCopyObject().(T)
+		edit(current)
+		return lab.target.Client.Update(t.Context(), current)
+	}))
 	t.Cleanup(func() {
 		ctx := context.Background() // the test's own has ended
-		must(t, lab.target.Client.Get(ctx, client.ObjectKeyFromObject(object), current))
-		original.SetResourceVersion(current.GetResourceVersion())
-		must(t, lab.target.Client.Update(ctx, original))
+		must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			if err := lab.target.Client.Get(ctx, client.ObjectKeyFromObject(object), current); err != nil {
+				return err
+			}
+			original.SetResourceVersion(current.GetResourceVersion())
+			return lab.target.Client.Update(ctx, original)
+		}))
 	})
 }
 
