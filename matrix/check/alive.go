@@ -151,7 +151,7 @@ func (p *aliveProbe) repairs(ctx context.Context, kind managedKind, name string)
 	if err := p.target.Client.Patch(ctx, object, patch); err != nil {
 		return false, fmt.Errorf("drift the label of %s %s: %w", kind.gvk.Kind, name, err)
 	}
-	return p.expect(ctx, repairTimeout, fmt.Sprintf("a drifted label of %s %s is repaired", kind.gvk.Kind, name), func(ctx context.Context) (bool, string, error) {
+	return p.answers(ctx, fmt.Sprintf("a drifted label of %s %s is repaired", kind.gvk.Kind, name), func(ctx context.Context) (bool, string, error) {
 		if err := p.target.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return false, "", err
 		}
@@ -171,7 +171,7 @@ func (p *aliveProbe) recreates(ctx context.Context) (bool, error) {
 		if err := p.target.Client.Delete(ctx, object, client.PropagationPolicy("Background")); err != nil {
 			return false, fmt.Errorf("delete %s %s: %w", kind.gvk.Kind, p.name, err)
 		}
-		ok, err := p.expect(ctx, repairTimeout, fmt.Sprintf("a deleted %s is made again", kind.gvk.Kind), func(ctx context.Context) (bool, string, error) {
+		ok, err := p.answers(ctx, fmt.Sprintf("a deleted %s is made again", kind.gvk.Kind), func(ctx context.Context) (bool, string, error) {
 			if err := p.read(ctx, object); err != nil {
 				return false, "", err
 			}
@@ -233,13 +233,17 @@ func (p *aliveProbe) read(ctx context.Context, object *unstructured.Unstructured
 	return p.target.Client.Get(ctx, types.NamespacedName{Namespace: p.target.Namespace, Name: p.name}, object)
 }
 
+// answers is expect for the operator's answer to a change of one object. It keeps the longest.
+func (p *aliveProbe) answers(ctx context.Context, what string, look func(context.Context) (bool, string, error)) (bool, error) {
+	start := time.Now()
+	ok, err := p.expect(ctx, repairTimeout, what, look)
+	p.slowest = max(p.slowest, time.Since(start))
+	return ok, err
+}
+
 // expect looks until done; it fails the check if that does not come in time.
 func (p *aliveProbe) expect(ctx context.Context, timeout time.Duration, what string, look func(context.Context) (bool, string, error)) (bool, error) {
-	start := time.Now()
 	ok, seen, err := p.target.eventually(ctx, timeout, look)
-	if took := time.Since(start); timeout == repairTimeout && took > p.slowest {
-		p.slowest = took
-	}
 	if err != nil {
 		return false, err
 	}
