@@ -155,18 +155,7 @@ func (c *Client) Rollback(name string, revision int) error {
 
 // Current is the newest revision of the release; ErrNotFound if there is none.
 func (c *Client) Current(name string) (Release, error) {
-	return c.get(name, 0)
-}
-
-// Revision is a certain revision of the release; ErrNotFound if there is none.
-func (c *Client) Revision(name string, revision int) (Release, error) {
-	return c.get(name, revision)
-}
-
-func (c *Client) get(name string, revision int) (Release, error) {
-	get := action.NewGet(c.config)
-	get.Version = revision
-	result, err := get.Run(name)
+	result, err := action.NewGet(c.config).Run(name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
 		return Release{}, fmt.Errorf("helm get %s: %w", name, ErrNotFound)
 	}
