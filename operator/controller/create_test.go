@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,11 +19,8 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/operator/desired"
+	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
-
-func sortByTime(events []eventsv1.Event) {
-	slices.SortStableFunc(events, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-}
 
 // The files are what published operators have rendered into live clusters: any
 // byte that differs restarts every runtime Pod on an operator upgrade.
@@ -85,7 +81,7 @@ func TestObjectsOfARuntime(t *testing.T) {
 		t.Error("the ServiceAccount mounts its token")
 	}
 	var budget *policyv1.PodDisruptionBudget
-	eventually(t, "the PodDisruptionBudget exists", func() error {
+	operatortest.Eventually(t, "the PodDisruptionBudget exists", func() error {
 		budget = &policyv1.PodDisruptionBudget{}
 		return api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "full"}, budget)
 	})
@@ -152,7 +148,7 @@ func TestStatusFollowsTheRollout(t *testing.T) {
 
 	zero := int32(0)
 	change(t, runtime, func(runtime *v1alpha1.TrussiumRuntime) { runtime.Spec.Replicas = &zero })
-	eventually(t, "the Deployment is scaled", func() error {
+	operatortest.Eventually(t, "the Deployment is scaled", func() error {
 		if live := deployment(t, namespace, "rt"); *live.Spec.Replicas != 0 {
 			return errorf("replicas are %d", *live.Spec.Replicas)
 		}
@@ -161,7 +157,7 @@ func TestStatusFollowsTheRollout(t *testing.T) {
 	completeRollout(t, namespace, "rt")
 	waitCondition(t, namespace, "rt", v1alpha1.ConditionReady, metav1.ConditionTrue, "ScaledToZero")
 
-	eventually(t, "the events tell the story once", func() error {
+	operatortest.Eventually(t, "the events tell the story once", func() error {
 		want := []string{"RuntimeProgressing", "RuntimeReady", "RuntimeProgressing", "RuntimeScaledToZero"}
 		if got := reasons(t, namespace, "rt"); !slices.Equal(got, want) {
 			return errorf("events %v, want %v", got, want)

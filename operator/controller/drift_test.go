@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
 
 type appsDeployment = appsv1.Deployment
@@ -80,10 +81,10 @@ func TestDriftIsRepairedAndDeletedObjectsComeBack(t *testing.T) {
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%T", test.object), func(t *testing.T) {
 			key := client.ObjectKey{Namespace: namespace, Name: "rt"}
-			eventually(t, "the object exists", func() error { return api.Get(t.Context(), key, test.object) })
+			operatortest.Eventually(t, "the object exists", func() error { return api.Get(t.Context(), key, test.object) })
 
 			change(t, test.object, test.spoil, client.FieldOwner("somebody"))
-			eventually(t, "the field is restored", func() error {
+			operatortest.Eventually(t, "the field is restored", func() error {
 				if err := api.Get(t.Context(), key, test.object); err != nil {
 					return err
 				}
@@ -99,7 +100,7 @@ func TestDriftIsRepairedAndDeletedObjectsComeBack(t *testing.T) {
 					delete(labels, label)
 					o.SetLabels(labels)
 				}, client.FieldOwner("somebody"))
-				eventually(t, "the label "+label+" is restored", func() error {
+				operatortest.Eventually(t, "the label "+label+" is restored", func() error {
 					if err := api.Get(t.Context(), key, test.object); err != nil {
 						return err
 					}
@@ -111,7 +112,7 @@ func TestDriftIsRepairedAndDeletedObjectsComeBack(t *testing.T) {
 			}
 
 			change(t, test.object, func(o client.Object) { o.SetOwnerReferences(nil) }, client.FieldOwner("somebody"))
-			eventually(t, "the owner reference is restored", func() error {
+			operatortest.Eventually(t, "the owner reference is restored", func() error {
 				if err := api.Get(t.Context(), key, test.object); err != nil {
 					return err
 				}
@@ -125,7 +126,7 @@ func TestDriftIsRepairedAndDeletedObjectsComeBack(t *testing.T) {
 			if err := api.Delete(t.Context(), test.object); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the object is created again", func() error {
+			operatortest.Eventually(t, "the object is created again", func() error {
 				if err := api.Get(t.Context(), key, test.object); err != nil {
 					return err
 				}
@@ -164,7 +165,7 @@ func TestForeignFieldsSurvive(t *testing.T) {
 		runtime.Spec.Image.Tag = "1.30.0"
 		runtime.Spec.ImagePullSecrets = nil
 	})
-	eventually(t, "the new image is applied", func() error {
+	operatortest.Eventually(t, "the new image is applied", func() error {
 		if image := deployment(t, namespace, "rt").Spec.Template.Spec.Containers[0].Image; image != "ghcr.io/trussiumhq/trussium:1.30.0" {
 			return fmt.Errorf("image %s", image)
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/operator/controller"
 	"github.com/trussiumhq/trussium-operator/operator/manager"
+
+	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
 
 // What the API server may answer decides whether users hear of it.
@@ -115,7 +117,7 @@ func TestErrors(t *testing.T) {
 				}
 			}
 			if degraded != test.degraded || valid != test.valid {
-				t.Errorf("the status says %s", describe(got.Conditions))
+				t.Errorf("the status says %s", operatortest.Describe(got.Conditions))
 			}
 			if told := reasons(t, namespace, "rt"); !slices.Equal(told, test.events) {
 				t.Errorf("events %v, want %v", told, test.events)

@@ -11,11 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -23,25 +19,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
-	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded/embeddedtest"
 	"github.com/trussiumhq/trussium-operator/operator/controller"
-	"github.com/trussiumhq/trussium-operator/operator/crds"
 	"github.com/trussiumhq/trussium-operator/operator/manager"
+	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
 
-const (
-	// patience bounds every wait; it is a guard against hanging, not an expectation.
-	patience = 30 * time.Second
-	pause    = 20 * time.Millisecond
-	// quiet is how long nothing may happen for a runtime to count as settled.
-	quiet = 500 * time.Millisecond
-)
+// quiet is how long nothing may happen for a runtime to count as settled.
+const quiet = 500 * time.Millisecond
 
 var (
 	restConfig *rest.Config
@@ -50,31 +39,10 @@ var (
 
 // The tests act as the Deployment controller themselves, to have its status in hand.
 func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
 	options := embedded.Options{
 		ControllerManagerArgs: []string{"--controllers=*,-deployment-controller,-replicaset-controller"},
 	}
-	embeddedtest.Main(m, options, func(cluster *embedded.Cluster) {
-		if err := prepare(cluster); err != nil {
-			fmt.Fprintln(os.Stderr, "prepare the cluster:", err)
-			os.Exit(1)
-		}
-	})
-}
-
-func prepare(cluster *embedded.Cluster) error {
-	restConfig = rest.CopyConfig(cluster.RESTConfig())
-	restConfig.QPS, restConfig.Burst = -1, -1
-	scheme, err := manager.NewScheme()
-	if err != nil {
-		return err
-	}
-	api, err = client.New(restConfig, client.Options{Scheme: scheme})
-	if err != nil {
-		return err
-	}
-	_, err = crds.Apply(context.Background(), restConfig)
-	return err
+	operatortest.Main(m, options, func(config *rest.Config, client client.Client) { restConfig, api = config, client })
 }
 
 // operator is a running operator that works in one namespace, and all requests
@@ -87,8 +55,9 @@ type operator struct {
 	requests []string
 }
 
-// startOperator runs an operator for one namespace until the test ends.
-func startOperator(t *testing.T, namespace string) *operator {
+// startOperator runs an operator for one namespace until the test ends. Its requests go
+// through wraps, the last first.
+func startOperator(t *testing.T, namespace string, wraps ...func(http.RoundTripper) http.RoundTripper) *operator {
 	t.Helper()
 	running := &operator{namespace: namespace}
 	counted := rest.CopyConfig(restConfig)
@@ -98,6 +67,9 @@ func startOperator(t *testing.T, namespace string) *operator {
 			return next.RoundTrip(request)
 		})
 	})
+	for _, wrap := range wraps {
+		counted.Wrap(wrap)
+	}
 
 	scheme, err := manager.NewScheme()
 	if err != nil {
@@ -167,7 +139,7 @@ func (o *operator) forget() {
 func (o *operator) settle(t *testing.T) {
 	t.Helper()
 	last, since := -1, time.Now()
-	eventually(t, "the operator falls silent", func() error {
+	operatortest.Eventually(t, "the operator falls silent", func() error {
 		if count := len(o.seen()); count != last {
 			last, since = count, time.Now()
 		}
@@ -178,28 +150,9 @@ func (o *operator) settle(t *testing.T) {
 	})
 }
 
-// eventually polls until check returns nil.
-func eventually(t *testing.T, what string, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %s until %s; last seen: %v", patience, what, err)
-		}
-		time.Sleep(pause)
-	}
-}
-
-// newNamespace makes a namespace for one test.
 func newNamespace(t *testing.T) string {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	create(t, namespace)
-	return namespace.Name
+	return operatortest.Namespace(t, api)
 }
 
 func create(t *testing.T, object client.Object, options ...client.CreateOption) {
@@ -217,20 +170,9 @@ func get[T client.Object](t *testing.T, namespace, name string, object T) T {
 	return object
 }
 
-// change reads, mutates and updates an object, again if somebody else was faster.
 func change[T client.Object](t *testing.T, object T, mutate func(T), options ...client.UpdateOption) {
 	t.Helper()
-	eventually(t, "the update is accepted", func() error {
-		if err := api.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		mutate(object)
-		err := api.Update(t.Context(), object, options...)
-		if err != nil && !apierrors.IsConflict(err) {
-			t.Fatalf("update %T %s: %v", object, object.GetName(), err)
-		}
-		return err
-	})
+	operatortest.Change(t, api, object, mutate, options...)
 }
 
 // minimal is the smallest runtime.
@@ -276,7 +218,7 @@ func readManifest(t *testing.T, file string) []*unstructured.Unstructured {
 func deployment(t *testing.T, namespace, name string) *appsv1.Deployment {
 	t.Helper()
 	object := &appsv1.Deployment{}
-	eventually(t, "the Deployment exists", func() error {
+	operatortest.Eventually(t, "the Deployment exists", func() error {
 		return api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object)
 	})
 	return object
@@ -300,7 +242,7 @@ func completeRollout(t *testing.T, namespace, name string) {
 func setDeploymentStatus(t *testing.T, namespace, name string, set func(*appsv1.Deployment)) {
 	t.Helper()
 	object := deployment(t, namespace, name)
-	eventually(t, "the Deployment's status is written", func() error {
+	operatortest.Eventually(t, "the Deployment's status is written", func() error {
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
@@ -309,57 +251,12 @@ func setDeploymentStatus(t *testing.T, namespace, name string, set func(*appsv1.
 	})
 }
 
-// waitCondition waits until a condition of a runtime has a status and a reason
-// for the runtime's latest generation.
 func waitCondition(t *testing.T, namespace, name, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
 	t.Helper()
-	var found metav1.Condition
-	eventually(t, fmt.Sprintf("%s is %s/%s", kind, status, reason), func() error {
-		runtime := get(t, namespace, name, &v1alpha1.TrussiumRuntime{})
-		for _, condition := range runtime.Status.Conditions {
-			if condition.Type == kind && condition.Status == status && condition.Reason == reason &&
-				condition.ObservedGeneration == runtime.Generation {
-				found = condition
-				return nil
-			}
-		}
-		return fmt.Errorf("generation %d, conditions %s", runtime.Generation, describe(runtime.Status.Conditions))
-	})
-	return found
+	return operatortest.WaitCondition(t, api, client.ObjectKey{Namespace: namespace, Name: name}, kind, status, reason)
 }
 
-func describe(conditions []metav1.Condition) string {
-	var lines []string
-	for _, condition := range conditions {
-		lines = append(lines, fmt.Sprintf("%s=%s/%s@%d (%s)", condition.Type, condition.Status, condition.Reason,
-			condition.ObservedGeneration, condition.Message))
-	}
-	return strings.Join(lines, "; ")
-}
-
-// reasons are the reasons of all events about a runtime, in the order of their time.
 func reasons(t *testing.T, namespace, name string) []string {
 	t.Helper()
-	var list eventsv1.EventList
-	if err := api.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
-	var found []eventsv1.Event
-	for _, event := range list.Items {
-		if event.Regarding.Kind == v1alpha1.Kind && event.Regarding.Name == name {
-			found = append(found, event)
-		}
-	}
-	sortByTime(found)
-	var result []string
-	for _, event := range found {
-		count := int32(1)
-		if event.Series != nil {
-			count = event.Series.Count
-		}
-		for range count {
-			result = append(result, event.Reason)
-		}
-	}
-	return result
+	return operatortest.Reasons(t, api, client.ObjectKey{Namespace: namespace, Name: name})
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
 
 // publishedManager is the field manager of published operators: the name of
@@ -75,7 +76,7 @@ func TestObjectsOfAPublishedOperatorAreTakenOver(t *testing.T) {
 				runtime.Spec.Resources = nil
 				runtime.Spec.PodMetadata = nil
 			})
-			eventually(t, "what the spec no longer says is gone", func() error {
+			operatortest.Eventually(t, "what the spec no longer says is gone", func() error {
 				if url := get(t, namespace, name, &corev1.ConfigMap{}).Data["TRUSSIUM_PROVIDER__BASE_URL"]; url != "" {
 					return fmt.Errorf("the base URL is still %s", url)
 				}

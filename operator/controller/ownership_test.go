@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
 
 func metaOf(namespace, name string) metav1.ObjectMeta {
@@ -79,7 +80,7 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, "the object of others exists", func() error { return api.Get(t.Context(), key, test.object) })
+			operatortest.Eventually(t, "the object of others exists", func() error { return api.Get(t.Context(), key, test.object) })
 			before := test.object.DeepCopyObject()
 
 			runtime := minimal(where, test.runtime)
@@ -132,7 +133,7 @@ func TestARuntimeCreatedAgainWaitsForTheOldObjectsToGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, minimal(namespace, "rt"))
-	eventually(t, "the new Deployment exists", func() error {
+	operatortest.Eventually(t, "the new Deployment exists", func() error {
 		if live := deployment(t, namespace, "rt"); live.UID == old.UID {
 			return errorf("still the old one")
 		}

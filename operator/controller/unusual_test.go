@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
 
 // Whatever a user may write must settle: what the API server makes of it must not
@@ -53,7 +54,7 @@ func TestUnusualSpecsSettle(t *testing.T) {
 			if err := api.Patch(t.Context(), runtime, client.RawPatch(types.MergePatchType, patch)); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the generation is processed", func() error {
+			operatortest.Eventually(t, "the generation is processed", func() error {
 				get(t, namespace, "rt", runtime)
 				if runtime.Status.ObservedGeneration != runtime.Generation {
 					return fmt.Errorf("generation %d, observed %d", runtime.Generation, runtime.Status.ObservedGeneration)
@@ -88,11 +89,11 @@ func TestANameStoredBeforeTheRuleIsToldOnce(t *testing.T) {
 	rule := setRule(t, definition, schema, nil)
 
 	object := minimal(namespace, "private.ai")
-	eventually(t, "the API server accepts the name", func() error {
+	operatortest.Eventually(t, "the API server accepts the name", func() error {
 		return api.Create(t.Context(), object.DeepCopy())
 	})
 	setRule(t, definition, schema, rule)
-	eventually(t, "the API server enforces the rule again", func() error {
+	operatortest.Eventually(t, "the API server enforces the rule again", func() error {
 		if err := api.Create(t.Context(), minimal(namespace, "another.name"), client.DryRunAll); err == nil {
 			return fmt.Errorf("a bad name is accepted")
 		}
@@ -101,7 +102,7 @@ func TestANameStoredBeforeTheRuleIsToldOnce(t *testing.T) {
 
 	running := startOperator(t, namespace)
 	want := []string{"ConfigurationInvalid"}
-	eventually(t, "one event tells it", func() error {
+	operatortest.Eventually(t, "one event tells it", func() error {
 		if got := reasons(t, namespace, object.Name); !slices.Equal(got, want) {
 			return fmt.Errorf("events %v", got)
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/operator/desired"
+	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
 
 // setTag asks for another image, and waits until it is applied.
@@ -29,7 +30,7 @@ func setTag(t *testing.T, namespace, name, tag string) {
 		runtime.Spec.Image.Tag = tag
 	})
 	want := "ghcr.io/trussiumhq/trussium:" + tag
-	eventually(t, "the image is applied", func() error {
+	operatortest.Eventually(t, "the image is applied", func() error {
 		if live := deployment(t, namespace, name); !desired.Carries(live, want) {
 			return fmt.Errorf("the template has image %s, want %s", desired.ContainerImage(live), want)
 		}
@@ -91,7 +92,7 @@ func TestImageUpgradeFailureAndRollback(t *testing.T) {
 		"RuntimeUpgradeStarted", "RuntimeUpgradeCompleted",
 		"RuntimeUpgradeStarted", "RuntimeUpgradeFailed",
 	}
-	eventually(t, "the events tell both upgrades once", func() error {
+	operatortest.Eventually(t, "the events tell both upgrades once", func() error {
 		if got := upgradeReasons(t, namespace, "rt"); !slices.Equal(got, want) {
 			return fmt.Errorf("events %v, want %v", got, want)
 		}
@@ -137,7 +138,7 @@ func TestAWebhookThatPinsTagsIsNoDrift(t *testing.T) {
 	change(t, deployment(t, namespace, "rt"), func(object *appsv1.Deployment) {
 		object.Spec.Template.Spec.Containers[0].Image = "elsewhere:1"
 	}, client.FieldOwner("somebody"))
-	eventually(t, "the image is restored", func() error {
+	operatortest.Eventually(t, "the image is restored", func() error {
 		if got := desired.ContainerImage(deployment(t, namespace, "rt")); got != pinned("ghcr.io/trussiumhq/trussium:1.30.0") {
 			return fmt.Errorf("image %s", got)
 		}
@@ -203,7 +204,7 @@ func pinTags(t *testing.T, namespace string) {
 		}
 	})
 	// The API server takes up a webhook a moment after it is stored.
-	eventually(t, "the webhook is called", func() error {
+	operatortest.Eventually(t, "the webhook is called", func() error {
 		probe := &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
 			Spec: appsv1.DeploymentSpec{

@@ -23,21 +23,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
-	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded/embeddedtest"
-	"github.com/trussiumhq/trussium-operator/operator/crds"
 	"github.com/trussiumhq/trussium-operator/operator/election"
 	"github.com/trussiumhq/trussium-operator/operator/manager"
-)
-
-const (
-	// patience bounds every wait; it is a guard against hanging, not an expectation.
-	patience = 60 * time.Second
-	pause    = 50 * time.Millisecond
+	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
 
 var (
@@ -46,26 +38,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
-	embeddedtest.Main(m, embedded.Options{}, func(cluster *embedded.Cluster) {
-		restConfig = cluster.RESTConfig()
-		if err := prepare(); err != nil {
-			fmt.Fprintln(os.Stderr, "prepare the cluster:", err)
-			os.Exit(1)
-		}
-	})
-}
-
-func prepare() error {
-	scheme, err := manager.NewScheme()
-	if err != nil {
-		return err
-	}
-	if api, err = client.New(restConfig, client.Options{Scheme: scheme}); err != nil {
-		return err
-	}
-	_, err = crds.Apply(context.Background(), restConfig)
-	return err
+	operatortest.Main(m, embedded.Options{}, func(config *rest.Config, client client.Client) { restConfig, api = config, client })
 }
 
 // generatedRules are the rules of a role as the chart ships it.
@@ -108,14 +81,7 @@ func impersonate(user string) *rest.Config {
 // runManager runs the operator until the test ends, and returns its probe URL and its log.
 func runManager(t *testing.T, config *rest.Config, options manager.Options) (url string, lines *logBuffer) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.ProbeAddress = listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	options.ProbeAddress = freeAddress(t)
 	options.MetricsAddress = "0"
 
 	lines = &logBuffer{}
@@ -131,11 +97,24 @@ func runManager(t *testing.T, config *rest.Config, options manager.Options) (url
 			if err != nil {
 				t.Errorf("the manager ended with: %v", err)
 			}
-		case <-time.After(patience):
-			t.Errorf("the manager did not end within %s", patience)
+		case <-time.After(operatortest.Patience):
+			t.Errorf("the manager did not end within %s", operatortest.Patience)
 		}
 	})
 	return "http://" + options.ProbeAddress, lines
+}
+
+// freeAddress is where nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
 }
 
 // logBuffer collects log lines of several goroutines.
@@ -164,21 +143,6 @@ func probe(url string) (int, string, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	return response.StatusCode, string(body), err
-}
-
-func eventually(t *testing.T, what string, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %s until %s; last seen: %v", patience, what, err)
-		}
-		time.Sleep(pause)
-	}
 }
 
 func isReady(url string) func() error {
@@ -212,7 +176,7 @@ func TestAManagerThatCannotListAKindIsNeverReady(t *testing.T) {
 	url, lines := runManager(t, config, options)
 
 	want := "deployments.apps: list forbidden\n"
-	eventually(t, "/readyz names the kind and the verb alone", func() error {
+	operatortest.Eventually(t, "/readyz names the kind and the verb alone", func() error {
 		code, body, err := probe(url + "/readyz")
 		if err == nil && (code != http.StatusServiceUnavailable || body != want) {
 			err = fmt.Errorf("%d: %s", code, body)
@@ -242,8 +206,8 @@ func TestAManagerThatCannotListAKindIsNeverReady(t *testing.T) {
 	if err := api.Update(t.Context(), role); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the manager is ready once the right is granted", isReady(url))
-	eventually(t, "it takes the Lease", func() error {
+	operatortest.Eventually(t, "the manager is ready once the right is granted", isReady(url))
+	operatortest.Eventually(t, "it takes the Lease", func() error {
 		return api.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: election.LeaseName}, lease)
 	})
 }
@@ -268,7 +232,7 @@ func TestWatchingOneNamespaceNeedsARoleOnly(t *testing.T) {
 	options := manager.DefaultOptions()
 	options.WatchNamespace = namespace
 	url, _ := runManager(t, impersonate(user), options)
-	eventually(t, "the operator is ready", isReady(url))
+	operatortest.Eventually(t, "the operator is ready", isReady(url))
 
 	inside := runtimeIn(namespace)
 	outside := runtimeIn("default")
@@ -277,7 +241,7 @@ func TestWatchingOneNamespaceNeedsARoleOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the runtime in the namespace has a status", func() error {
+	operatortest.Eventually(t, "the runtime in the namespace has a status", func() error {
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(inside), inside); err != nil {
 			return err
 		}
@@ -338,15 +302,15 @@ func TestAWaitingReplicaIsReadyAndTakesOver(t *testing.T) {
 	var first string
 	t.Run("the leader stops", func(t *testing.T) {
 		leader, _ := runManager(t, restConfig, options)
-		eventually(t, "the first replica is ready", isReady(leader))
-		eventually(t, "it holds the Lease", func() (err error) {
+		operatortest.Eventually(t, "the first replica is ready", isReady(leader))
+		operatortest.Eventually(t, "it holds the Lease", func() (err error) {
 			first, err = holder()
 			return err
 		})
 	})
 	waiting, _ := runManager(t, restConfig, options)
-	eventually(t, "the second replica is ready", isReady(waiting))
-	eventually(t, "it holds the Lease", func() error {
+	operatortest.Eventually(t, "the second replica is ready", isReady(waiting))
+	operatortest.Eventually(t, "it holds the Lease", func() error {
 		second, err := holder()
 		if err == nil && second == first {
 			err = fmt.Errorf("still held by %s", first)
