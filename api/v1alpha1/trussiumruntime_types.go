@@ -6,7 +6,8 @@ import (
 )
 
 // TrussiumRuntime declares one Trussium runtime: a Deployment of the runtime image
-// with its configuration, identity, Service and disruption budget.
+// with its configuration, identity, Service and disruption budget, and a NetworkPolicy
+// where one is asked for.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -88,6 +89,10 @@ type TrussiumRuntimeSpec struct {
 	// scheduling constrains the nodes that the runtime Pods run on.
 	// +optional
 	Scheduling *SchedulingSpec `json:"scheduling,omitempty"`
+
+	// networkPolicy limits who can reach the runtime.
+	// +optional
+	NetworkPolicy *NetworkPolicySpec `json:"networkPolicy,omitempty"`
 }
 
 // ImageSpec names the runtime image by repository and either tag or digest.
@@ -254,6 +259,32 @@ type SchedulingSpec struct {
 	// affinity of the Pods.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+}
+
+// NetworkPolicySpec limits who can reach the runtime. What the runtime itself connects to is not limited.
+//
+// +kubebuilder:validation:XValidation:rule="!self.enabled || (has(self.ingress) && size(self.ingress) > 0)",message="an enabled networkPolicy needs at least one ingress entry, or nobody could reach the runtime"
+type NetworkPolicySpec struct {
+	// enabled makes the operator keep a NetworkPolicy for the runtime.
+	// +optional
+	// +kubebuilder:default=false
+	Enabled bool `json:"enabled"`
+
+	// ingress are the clients that can reach the runtime's port.
+	// +optional
+	// +listType=atomic
+	Ingress []NetworkPolicyPeer `json:"ingress,omitempty"`
+}
+
+// NetworkPolicyPeer is a group of client Pods.
+type NetworkPolicyPeer struct {
+	// namespaceSelector selects the namespaces of the clients. An empty selector selects all.
+	// +required
+	NamespaceSelector metav1.LabelSelector `json:"namespaceSelector"`
+
+	// podSelector selects the clients in these namespaces. Left out, it selects all.
+	// +optional
+	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
 }
 
 // Types of the conditions in TrussiumRuntimeStatus.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,8 +23,10 @@ import (
 type managedKind struct {
 	// name is the kind as users know it.
 	name string
-	// ignoreStatus says that the kind's status is of no interest and changes often.
-	ignoreStatus bool
+	// wanted says that the runtime is to have such an object; nil means always.
+	wanted func(runtime *v1alpha1.TrussiumRuntime) bool
+	// spec returns an object's spec where its status is of no interest and changes often.
+	spec func(object client.Object) any
 	// repair returns a JSON patch for what apply alone can't put right in live, or nil.
 	repair func(runtime *v1alpha1.TrussiumRuntime, live client.Object) ([]byte, error)
 	// object returns an empty object of the kind.
@@ -48,15 +52,28 @@ func kinds() []managedKind {
 
 	budget := kindOf("PodDisruptionBudget", policyv1ac.ExtractPodDisruptionBudget,
 		always[*policyv1.PodDisruptionBudget](desired.PodDisruptionBudget), equal)
-	budget.ignoreStatus = true
+	budget.spec = func(object client.Object) any { return object.(*policyv1.PodDisruptionBudget).Spec }
+
+	networkPolicy := kindOf("NetworkPolicy", networkingv1ac.ExtractNetworkPolicy, networkPolicy, equal)
+	networkPolicy.wanted = desired.HasNetworkPolicy
 
 	return []managedKind{
 		kindOf("ConfigMap", corev1ac.ExtractConfigMap, always[*corev1.ConfigMap](desired.ConfigMap), equal),
 		kindOf("ServiceAccount", corev1ac.ExtractServiceAccount, desired.ServiceAccount, equal),
 		service,
+		networkPolicy,
 		deployment,
 		budget,
 	}
+}
+
+// wantedBy says that the runtime is to have an object of the kind.
+func (k managedKind) wantedBy(runtime *v1alpha1.TrussiumRuntime) bool {
+	return k.wanted == nil || k.wanted(runtime)
+}
+
+func networkPolicy(runtime *v1alpha1.TrussiumRuntime, _ *networkingv1.NetworkPolicy) (*networkingv1ac.NetworkPolicyApplyConfiguration, error) {
+	return desired.NetworkPolicy(runtime)
 }
 
 // always adapts a builder that neither looks at the live object nor fails.

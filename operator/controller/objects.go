@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/csaupgrade"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -28,7 +29,7 @@ type managedObject struct {
 func (r *Reconciler) gather(ctx context.Context, runtime *v1alpha1.TrussiumRuntime) ([]*managedObject, error) {
 	var objects []*managedObject
 	for _, kind := range kinds() {
-		live, err := r.read(ctx, kind, client.ObjectKeyFromObject(runtime))
+		live, err := r.read(ctx, kind, client.ObjectKeyFromObject(runtime), kind.wantedBy(runtime))
 		if err != nil {
 			return nil, fmt.Errorf("read %s %s/%s: %w", kind.name, runtime.Namespace, runtime.Name, err)
 		}
@@ -42,12 +43,12 @@ func (r *Reconciler) gather(ctx context.Context, runtime *v1alpha1.TrussiumRunti
 }
 
 // read returns nil when the object does not exist. The caches hold only what
-// carries the operator's label, so that a miss is looked up again: the name may
-// be taken by somebody else.
-func (r *Reconciler) read(ctx context.Context, kind managedKind, key types.NamespacedName) (client.Object, error) {
+// carries the operator's label, so that a miss is looked up again if the object
+// is wanted: the name may be taken by somebody else.
+func (r *Reconciler) read(ctx context.Context, kind managedKind, key types.NamespacedName, wanted bool) (client.Object, error) {
 	object := kind.object()
 	err := r.Client.Get(ctx, key, object)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && wanted {
 		err = r.Live.Get(ctx, key, object)
 	}
 	if apierrors.IsNotFound(err) {
@@ -59,15 +60,26 @@ func (r *Reconciler) read(ctx context.Context, kind managedKind, key types.Names
 	return object, nil
 }
 
-// bring applies what differs, in order. Nothing at all is written while one of
-// the names is taken by somebody else.
+// bring removes what is no longer wanted and applies what differs, in order.
+// Nothing at all is written while one of the names is taken by somebody else.
 func (r *Reconciler) bring(ctx context.Context, runtime *v1alpha1.TrussiumRuntime, objects []*managedObject) error {
+	var wanted, unwanted []*managedObject
 	for _, object := range objects {
+		if !object.kind.wantedBy(runtime) {
+			unwanted = append(unwanted, object)
+			continue
+		}
 		if err := refuse(runtime, object); err != nil {
 			return err
 		}
+		wanted = append(wanted, object)
 	}
-	for _, object := range objects {
+	for _, object := range unwanted {
+		if err := r.remove(ctx, runtime, object); err != nil {
+			return err
+		}
+	}
+	for _, object := range wanted {
 		if object.claim == claimLeaving {
 			// Its deletion wakes this runtime again.
 			log.FromContext(ctx).V(1).Info("waiting for an object to be deleted", "kind", object.kind.name)
@@ -117,6 +129,22 @@ func (r *Reconciler) apply(ctx context.Context, runtime *v1alpha1.TrussiumRuntim
 	log.FromContext(ctx).Info("applied", "kind", object.kind.name, "created", object.live == nil,
 		"resourceVersion", applied.GetResourceVersion())
 	object.live = applied
+	return nil
+}
+
+// remove deletes the object if this runtime controls it; labels alone are no
+// licence to delete.
+func (r *Reconciler) remove(ctx context.Context, runtime *v1alpha1.TrussiumRuntime, object *managedObject) error {
+	live := object.live
+	if live == nil || !metav1.IsControlledBy(live, runtime) || live.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	err := r.Client.Delete(ctx, live, client.Preconditions{UID: ptr.To(live.GetUID())})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s %s/%s, which is no longer wanted: %w", object.kind.name, runtime.Namespace, runtime.Name, err)
+	}
+	log.FromContext(ctx).Info("deleted", "kind", object.kind.name)
+	object.live = nil
 	return nil
 }
 

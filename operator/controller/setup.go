@@ -101,8 +101,8 @@ func Setup(ctx context.Context, manager ctrl.Manager) error {
 		})
 	for _, kind := range kinds() {
 		var options []builder.OwnsOption
-		if kind.ignoreStatus {
-			options = append(options, builder.WithPredicates(specOrMetadataChanged()))
+		if kind.spec != nil {
+			options = append(options, builder.WithPredicates(specOrMetadataChanged(kind.spec)))
 		}
 		build = build.Owns(kind.object(), options...)
 	}
@@ -118,10 +118,10 @@ func existenceChanged() predicate.Predicate {
 }
 
 // specOrMetadataChanged ignores updates that touch the status alone.
-func specOrMetadataChanged() predicate.Predicate {
+func specOrMetadataChanged(spec func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, after := update.ObjectOld, update.ObjectNew
-		return before.GetGeneration() != after.GetGeneration() ||
+		return !equality.Semantic.DeepEqual(spec(before), spec(after)) ||
 			!equality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) ||
 			!equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()) ||
 			!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())

@@ -34,7 +34,7 @@ func runtime(t *testing.T, file string) *v1alpha1.TrussiumRuntime {
 }
 
 func TestGoldenFiles(t *testing.T) {
-	for _, name := range []string{"minimal", "full"} {
+	for _, name := range []string{"minimal", "full", "restricted"} {
 		runtime := runtime(t, name+".yaml")
 		deployment, err := desired.Deployment(runtime, nil)
 		if err != nil {
@@ -44,13 +44,21 @@ func TestGoldenFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for kind, configuration := range map[string]any{
+		policy, err := desired.NetworkPolicy(runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		configurations := map[string]any{
 			"configmap":           desired.ConfigMap(runtime),
 			"serviceaccount":      account,
 			"service":             desired.Service(runtime),
 			"deployment":          deployment,
 			"poddisruptionbudget": desired.PodDisruptionBudget(runtime),
-		} {
+		}
+		if desired.HasNetworkPolicy(runtime) {
+			configurations["networkpolicy"] = policy
+		}
+		for kind, configuration := range configurations {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				got, err := yaml.Marshal(configuration)
 				if err != nil {
