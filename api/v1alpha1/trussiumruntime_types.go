@@ -7,7 +7,7 @@ import (
 
 // TrussiumRuntime declares one Trussium runtime: a Deployment of the runtime image
 // with its configuration, identity, Service and disruption budget, and a NetworkPolicy
-// where one is asked for.
+// and a HorizontalPodAutoscaler where they are asked for.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -93,6 +93,10 @@ type TrussiumRuntimeSpec struct {
 	// networkPolicy limits who can reach the runtime.
 	// +optional
 	NetworkPolicy *NetworkPolicySpec `json:"networkPolicy,omitempty"`
+
+	// autoscaling lets a HorizontalPodAutoscaler choose the number of Pods. While it is enabled, replicas has no effect.
+	// +optional
+	Autoscaling *AutoscalingSpec `json:"autoscaling,omitempty"`
 }
 
 // ImageSpec names the runtime image by repository and either tag or digest.
@@ -285,6 +289,37 @@ type NetworkPolicyPeer struct {
 	// podSelector selects the clients in these namespaces. Left out, it selects all.
 	// +optional
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
+}
+
+// AutoscalingSpec lets a HorizontalPodAutoscaler choose the number of Pods by their CPU utilization.
+//
+// +kubebuilder:validation:XValidation:rule="self.maxReplicas >= self.minReplicas",message="maxReplicas must not be less than minReplicas"
+type AutoscalingSpec struct {
+	// enabled makes the operator keep a HorizontalPodAutoscaler for the runtime.
+	// +optional
+	// +kubebuilder:default=false
+	Enabled bool `json:"enabled"`
+
+	// minReplicas is the least number of Pods.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MinReplicas int32 `json:"minReplicas,omitempty"`
+
+	// maxReplicas is the greatest number of Pods.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxReplicas int32 `json:"maxReplicas,omitempty"`
+
+	// targetCPUUtilizationPercentage is the average CPU utilization to keep, in percent of what the Pods request.
+	// +optional
+	// +kubebuilder:default=80
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	TargetCPUUtilizationPercentage int32 `json:"targetCPUUtilizationPercentage,omitempty"`
 }
 
 // Types of the conditions in TrussiumRuntimeStatus.

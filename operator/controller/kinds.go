@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
@@ -42,7 +44,9 @@ type patch struct {
 }
 
 // kinds are the managed kinds in the order in which they are applied: what the
-// Pods refer to comes before the Deployment.
+// Pods refer to comes before the Deployment, and its autoscaler after it. What is
+// no longer wanted is removed before anything is applied, so that an autoscaler
+// does not undo the number of Pods that the spec asks for.
 func kinds() []managedKind {
 	service := kindOf("Service", corev1ac.ExtractService, always[*corev1.Service](desired.Service), equal)
 	service.repair = repairService
@@ -57,6 +61,11 @@ func kinds() []managedKind {
 	networkPolicy := kindOf("NetworkPolicy", networkingv1ac.ExtractNetworkPolicy, networkPolicy, equal)
 	networkPolicy.wanted = desired.HasNetworkPolicy
 
+	autoscaler := kindOf("HorizontalPodAutoscaler", autoscalingv2ac.ExtractHorizontalPodAutoscaler,
+		always[*autoscalingv2.HorizontalPodAutoscaler](desired.HorizontalPodAutoscaler), equal)
+	autoscaler.wanted = desired.HasAutoscaler
+	autoscaler.spec = func(object client.Object) any { return object.(*autoscalingv2.HorizontalPodAutoscaler).Spec }
+
 	return []managedKind{
 		kindOf("ConfigMap", corev1ac.ExtractConfigMap, always[*corev1.ConfigMap](desired.ConfigMap), equal),
 		kindOf("ServiceAccount", corev1ac.ExtractServiceAccount, desired.ServiceAccount, equal),
@@ -64,6 +73,7 @@ func kinds() []managedKind {
 		networkPolicy,
 		deployment,
 		budget,
+		autoscaler,
 	}
 }
 
@@ -97,6 +107,9 @@ func equal[Config any](want, have Config) bool {
 // of the applied one. The operator still owns the field then, whereas it loses it
 // to anybody who changes the image with a request of their own.
 func sameDeployment(want, have *appsv1ac.DeploymentApplyConfiguration) bool {
+	if have.ObjectMetaApplyConfiguration != nil {
+		have.ResourceVersion = want.ResourceVersion // a precondition of the request, no field
+	}
 	if have.ObjectMetaApplyConfiguration != nil && have.Spec != nil && have.Spec.Template != nil && have.Spec.Template.Spec != nil &&
 		have.Labels[desired.LabelAppliedImage] == want.Labels[desired.LabelAppliedImage] {
 		containers := have.Spec.Template.Spec.Containers

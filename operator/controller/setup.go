@@ -117,7 +117,8 @@ func existenceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
-// specOrMetadataChanged ignores updates that touch the status alone.
+// specOrMetadataChanged ignores updates that touch the status alone. The generation
+// would tell, but autoscalers have none.
 func specOrMetadataChanged(spec func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, after := update.ObjectOld, update.ObjectNew

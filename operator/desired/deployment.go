@@ -45,16 +45,9 @@ func Image(runtime *v1alpha1.TrussiumRuntime) string {
 	return image.Repository + ":" + image.Tag
 }
 
-// Replicas is the number of Pods that the spec asks for.
-func Replicas(runtime *v1alpha1.TrussiumRuntime) int32 {
-	if runtime.Spec.Replicas == nil {
-		return 1
-	}
-	return *runtime.Spec.Replicas
-}
-
 // Deployment runs the runtime Pods. live is the existing Deployment, or nil. An
-// error means that a part of the spec can't be carried over to the Pod template.
+// error means that a part of the spec can't be carried over to the Pod template,
+// or that live's field ownership can't be read.
 func Deployment(runtime *v1alpha1.TrussiumRuntime, live *appsv1.Deployment) (*appsv1ac.DeploymentApplyConfiguration, error) {
 	template, err := podTemplate(runtime)
 	if err != nil {
@@ -66,17 +59,20 @@ func Deployment(runtime *v1alpha1.TrussiumRuntime, live *appsv1.Deployment) (*ap
 			WithMaxUnavailable(intstr.FromInt32(0)).
 			WithMaxSurge(intstr.FromInt32(1)))
 
-	return appsv1ac.Deployment(runtime.Name, runtime.Namespace).
+	deployment := appsv1ac.Deployment(runtime.Name, runtime.Namespace).
 		WithLabels(Labels(runtime.Name)).
 		WithLabels(imageRecord(Image(runtime), live)).
 		WithOwnerReferences(ownerReference(runtime)).
 		WithSpec(appsv1ac.DeploymentSpec().
-			WithReplicas(Replicas(runtime)).
 			WithProgressDeadlineSeconds(progressDeadlineSeconds).
 			WithRevisionHistoryLimit(revisionHistoryLimit).
 			WithStrategy(strategy).
 			WithSelector(selector(runtime)).
-			WithTemplate(template)), nil
+			WithTemplate(template))
+	if err := scale(deployment, runtime, live); err != nil {
+		return nil, err
+	}
+	return deployment, nil
 }
 
 func selector(runtime *v1alpha1.TrussiumRuntime) *metav1ac.LabelSelectorApplyConfiguration {

@@ -34,7 +34,7 @@ func runtime(t *testing.T, file string) *v1alpha1.TrussiumRuntime {
 }
 
 func TestGoldenFiles(t *testing.T) {
-	for _, name := range []string{"minimal", "full", "restricted"} {
+	for _, name := range []string{"minimal", "full", "scaled"} {
 		runtime := runtime(t, name+".yaml")
 		deployment, err := desired.Deployment(runtime, nil)
 		if err != nil {
@@ -57,6 +57,9 @@ func TestGoldenFiles(t *testing.T) {
 		}
 		if desired.HasNetworkPolicy(runtime) {
 			configurations["networkpolicy"] = policy
+		}
+		if desired.HasAutoscaler(runtime) {
+			configurations["horizontalpodautoscaler"] = desired.HorizontalPodAutoscaler(runtime)
 		}
 		for kind, configuration := range configurations {
 			t.Run(name+" "+kind, func(t *testing.T) {

@@ -80,7 +80,7 @@ func conditions(observation Observation) []metav1.Condition {
 	case observation.ReconcileError != nil:
 		message := observation.ReconcileError.Error()
 		return []metav1.Condition{
-			referencesResolved(),
+			referencesResolved(observation.Runtime),
 			isFalse(v1alpha1.ConditionProgressing, ReasonReconciliationFailed, message),
 			available,
 			isFalse(v1alpha1.ConditionReady, ReasonReconciliationFailed, message),
@@ -95,7 +95,7 @@ func conditions(observation Observation) []metav1.Condition {
 			message += ": " + state.detail
 		}
 		return []metav1.Condition{
-			referencesResolved(),
+			referencesResolved(observation.Runtime),
 			isFalse(v1alpha1.ConditionProgressing, ReasonDeploymentFailed, message),
 			available,
 			isFalse(v1alpha1.ConditionReady, ReasonDeploymentFailed, message),
@@ -106,7 +106,7 @@ func conditions(observation Observation) []metav1.Condition {
 		if state.desired == 0 {
 			const message = "The runtime is scaled to zero as requested."
 			return []metav1.Condition{
-				referencesResolved(),
+				referencesResolved(observation.Runtime),
 				isFalse(v1alpha1.ConditionProgressing, ReasonScaledToZero, message),
 				isFalse(v1alpha1.ConditionAvailable, ReasonScaledToZero, message),
 				isTrue(v1alpha1.ConditionReady, ReasonScaledToZero, message),
@@ -114,7 +114,7 @@ func conditions(observation Observation) []metav1.Condition {
 			}
 		}
 		return []metav1.Condition{
-			referencesResolved(),
+			referencesResolved(observation.Runtime),
 			isFalse(v1alpha1.ConditionProgressing, ReasonReconciliationComplete, "The rollout is complete."),
 			runtimeAvailable(),
 			runtimeReady(),
@@ -123,7 +123,7 @@ func conditions(observation Observation) []metav1.Condition {
 
 	case phaseServing:
 		return []metav1.Condition{
-			referencesResolved(),
+			referencesResolved(observation.Runtime),
 			isTrue(v1alpha1.ConditionProgressing, ReasonDeploymentProgressing, "The Deployment is rolling out."),
 			runtimeAvailable(),
 			runtimeReady(),
@@ -136,7 +136,7 @@ func conditions(observation Observation) []metav1.Condition {
 			message = "The Deployment does not exist yet."
 		}
 		return []metav1.Condition{
-			referencesResolved(),
+			referencesResolved(observation.Runtime),
 			isTrue(v1alpha1.ConditionProgressing, ReasonDeploymentGenerationPending, message),
 			available,
 			isFalse(v1alpha1.ConditionReady, ReasonRuntimeNotReady, message),
@@ -148,7 +148,7 @@ func conditions(observation Observation) []metav1.Condition {
 	// cause a status write for every Pod; they are in the status fields.
 	const message = "Waiting for the requested replicas to become ready and available."
 	return []metav1.Condition{
-		referencesResolved(),
+		referencesResolved(observation.Runtime),
 		isTrue(v1alpha1.ConditionProgressing, ReasonDeploymentProgressing, "The Deployment is rolling out."),
 		available,
 		isFalse(v1alpha1.ConditionReady, ReasonRuntimeNotReady, message),
@@ -183,8 +183,12 @@ func observedAvailability(observation Observation, state rollout) metav1.Conditi
 	return isFalse(v1alpha1.ConditionAvailable, ReasonRuntimeUnavailable, "No runtime replica is available.")
 }
 
-func referencesResolved() metav1.Condition {
-	return isTrue(v1alpha1.ConditionConfigurationValid, ReasonReferencesResolved, "All referenced Secrets are available.")
+func referencesResolved(runtime *v1alpha1.TrussiumRuntime) metav1.Condition {
+	message := "All referenced Secrets are available."
+	if desired.LacksCPURequest(runtime) {
+		message += " Autoscaling is enabled without a CPU request in spec.resources, so that there is no utilization to scale by. Set spec.resources.requests.cpu."
+	}
+	return isTrue(v1alpha1.ConditionConfigurationValid, ReasonReferencesResolved, message)
 }
 
 func runtimeAvailable() metav1.Condition {
