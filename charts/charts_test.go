@@ -2,6 +2,7 @@ package charts_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,8 +13,15 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
+
+	"github.com/trussiumhq/trussium-operator/operator/controller"
+	"github.com/trussiumhq/trussium-operator/operator/manager"
 )
 
 func load(t *testing.T) *chart.Chart {
@@ -186,6 +194,55 @@ func TestWatchingOneNamespaceGrantsARoleThere(t *testing.T) {
 	if !slices.Contains(arguments, "--watch-namespace=inference") {
 		t.Errorf("arguments %v", arguments)
 	}
+}
+
+// The charts 1.0.0 to 1.0.4 were published with a role written by hand that lacked two
+// kinds, and the operator in them could not start.
+func TestTheRoleIsTheOneGeneratedFromTheCode(t *testing.T) {
+	generated := &rbacv1.ClusterRole{}
+	content, err := os.ReadFile(filepath.Join("trussium-operator", "files", "manager-role.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(content, generated); err != nil {
+		t.Fatal(err)
+	}
+	for values, name := range map[string]string{
+		"":                          "ClusterRole/trussium-operator-manager-role",
+		"watchNamespace: inference": "Role/trussium-operator-manager-role",
+	} {
+		rendered := &rbacv1.ClusterRole{}
+		object := render(t, load(t), values)[name]
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, rendered); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(generated.Rules, rendered.Rules); diff != "" {
+			t.Errorf("the rules of %s (-generated +rendered):\n%s", name, diff)
+		}
+	}
+	for _, object := range controller.CachedObjects() {
+		kind, err := apiutil.GVKForObject(object, scheme(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		for _, verb := range []string{"get", "list", "watch"} {
+			if !slices.ContainsFunc(generated.Rules, func(rule rbacv1.PolicyRule) bool {
+				return slices.Contains(rule.APIGroups, resource.Group) && slices.Contains(rule.Resources, resource.Resource) && slices.Contains(rule.Verbs, verb)
+			}) {
+				t.Errorf("the operator caches %s and has no right to %s them", resource.GroupResource(), verb)
+			}
+		}
+	}
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme, err := manager.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scheme
 }
 
 func managerArguments(t *testing.T, objects map[string]*unstructured.Unstructured) []string {
