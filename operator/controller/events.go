@@ -22,7 +22,8 @@ const eventTimeout = 5 * time.Second
 // recorder would send them in the background and lose what it has not sent when
 // the operator stops; here the reconciliation ends after its last event, even
 // when it is told to stop in between. An event that can't be created is logged:
-// what it tells is in the status.
+// what it tells is in the status. Each is told at most once: when the operator is
+// killed after the status write, or does not get the answer to it, it is lost too.
 func (r *Reconciler) tell(ctx context.Context, runtime *v1alpha1.TrussiumRuntime, events []status.Event) {
 	ctx = context.WithoutCancel(ctx)
 	for _, event := range events {

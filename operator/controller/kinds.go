@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -27,8 +28,9 @@ type managedKind struct {
 	name string
 	// wanted says that the runtime is to have such an object; nil means always.
 	wanted func(runtime *v1alpha1.TrussiumRuntime) bool
-	// spec returns an object's spec where its status is of no interest and changes often.
-	spec func(object client.Object) any
+	// relevant returns the part of an object whose changes matter, beside its labels and
+	// owners; nil means the whole object.
+	relevant func(object client.Object) any
 	// repair returns a JSON patch for what apply alone can't put right in live, or nil.
 	repair func(runtime *v1alpha1.TrussiumRuntime, live client.Object) ([]byte, error)
 	// object returns an empty object of the kind.
@@ -53,10 +55,16 @@ func kinds() []managedKind {
 
 	deployment := kindOf("Deployment", appsv1ac.ExtractDeployment, desired.Deployment, sameDeployment)
 	deployment.repair = repairDeployment
+	// Annotations are not the operator's here. They count in the generation all the same,
+	// so that a rollout would seem to begin until the Deployment controller has looked.
+	deployment.relevant = func(object client.Object) any {
+		live := object.(*appsv1.Deployment)
+		return []any{live.Spec, live.Status}
+	}
 
 	budget := kindOf("PodDisruptionBudget", policyv1ac.ExtractPodDisruptionBudget,
 		always[*policyv1.PodDisruptionBudget](desired.PodDisruptionBudget), equal)
-	budget.spec = func(object client.Object) any { return object.(*policyv1.PodDisruptionBudget).Spec }
+	budget.relevant = func(object client.Object) any { return object.(*policyv1.PodDisruptionBudget).Spec }
 
 	networkPolicy := kindOf("NetworkPolicy", networkingv1ac.ExtractNetworkPolicy, networkPolicy, equal)
 	networkPolicy.wanted = desired.HasNetworkPolicy
@@ -64,7 +72,7 @@ func kinds() []managedKind {
 	autoscaler := kindOf("HorizontalPodAutoscaler", autoscalingv2ac.ExtractHorizontalPodAutoscaler,
 		always[*autoscalingv2.HorizontalPodAutoscaler](desired.HorizontalPodAutoscaler), equal)
 	autoscaler.wanted = desired.HasAutoscaler
-	autoscaler.spec = func(object client.Object) any { return object.(*autoscalingv2.HorizontalPodAutoscaler).Spec }
+	autoscaler.relevant = func(object client.Object) any { return object.(*autoscalingv2.HorizontalPodAutoscaler).Spec }
 
 	return []managedKind{
 		kindOf("ConfigMap", corev1ac.ExtractConfigMap, always[*corev1.ConfigMap](desired.ConfigMap), equal),

@@ -2,7 +2,9 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,6 +76,11 @@ func (r *Reconciler) bring(ctx context.Context, runtime *v1alpha1.TrussiumRuntim
 		}
 		wanted = append(wanted, object)
 	}
+	if isProcessed := runtime.Status.ObservedGeneration > 0; isProcessed && slices.ContainsFunc(wanted, (*managedObject).isMissing) {
+		if err := r.checkAlive(ctx, runtime); err != nil {
+			return err
+		}
+	}
 	for _, object := range unwanted {
 		if err := r.remove(ctx, runtime, object); err != nil {
 			return err
@@ -88,6 +95,23 @@ func (r *Reconciler) bring(ctx context.Context, runtime *v1alpha1.TrussiumRuntim
 		if err := r.apply(ctx, runtime, object); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (o *managedObject) isMissing() bool { return o.live == nil }
+
+// checkAlive returns a conflict when the runtime has been deleted and the cache does not
+// show it yet. Garbage collection may be seen first, and must not be worked against.
+func (r *Reconciler) checkAlive(ctx context.Context, runtime *v1alpha1.TrussiumRuntime) error {
+	current := &v1alpha1.TrussiumRuntime{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(runtime), current)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && (current.UID != runtime.UID || !current.DeletionTimestamp.IsZero()):
+		resource := v1alpha1.GroupVersion.WithResource("trussiumruntimes").GroupResource()
+		return apierrors.NewConflict(resource, runtime.Name, errors.New("the object has been deleted"))
+	case err != nil:
+		return fmt.Errorf("read TrussiumRuntime %s/%s: %w", runtime.Namespace, runtime.Name, err)
 	}
 	return nil
 }

@@ -101,8 +101,8 @@ func Setup(ctx context.Context, manager ctrl.Manager) error {
 		})
 	for _, kind := range kinds() {
 		var options []builder.OwnsOption
-		if kind.spec != nil {
-			options = append(options, builder.WithPredicates(specOrMetadataChanged(kind.spec)))
+		if kind.relevant != nil {
+			options = append(options, builder.WithPredicates(relevantChanged(kind.relevant)))
 		}
 		build = build.Owns(kind.object(), options...)
 	}
@@ -117,14 +117,14 @@ func existenceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
-// specOrMetadataChanged ignores updates that touch the status alone. The generation
-// would tell, but autoscalers have none.
-func specOrMetadataChanged(spec func(client.Object) any) predicate.Predicate {
+// relevantChanged ignores updates that touch nothing of what is relevant, neither labels
+// nor owners. The generation would not tell: autoscalers have none, and that of a
+// Deployment counts annotations.
+func relevantChanged(relevant func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, after := update.ObjectOld, update.ObjectNew
-		return !equality.Semantic.DeepEqual(spec(before), spec(after)) ||
+		return !equality.Semantic.DeepEqual(relevant(before), relevant(after)) ||
 			!equality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) ||
-			!equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()) ||
 			!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 	}}
 }
