@@ -1,6 +1,8 @@
 package status
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +41,8 @@ type Event struct {
 
 // Events are what the step from one status to the next is worth telling. Each
 // belongs to exactly one condition that changed, so an unchanged status, a
-// resync or a restarted operator tells nothing.
+// resync or a restarted operator tells nothing. The start of an upgrade is told
+// as that alone: that something progresses goes without saying.
 func Events(before, after v1alpha1.TrussiumRuntimeStatus) []Event {
 	var events []Event
 	add := func(kind, reason, action, note string) {
@@ -71,7 +74,9 @@ func Events(before, after v1alpha1.TrussiumRuntimeStatus) []Event {
 		add(corev1.EventTypeNormal, EventRuntimeRecovered, ActionObserve, "The runtime is no longer degraded.")
 	}
 
-	if progressing := change(v1alpha1.ConditionProgressing); progressing.statusTo(metav1.ConditionTrue) {
+	upgrade := upgradeEvents(before, after)
+	isUpgradeStart := slices.ContainsFunc(upgrade, func(event Event) bool { return event.Reason == EventRuntimeUpgradeStarted })
+	if progressing := change(v1alpha1.ConditionProgressing); progressing.statusTo(metav1.ConditionTrue) && !isUpgradeStart {
 		add(corev1.EventTypeNormal, EventRuntimeProgressing, ActionReconcile, progressing.after.Message)
 	}
 
@@ -82,7 +87,7 @@ func Events(before, after v1alpha1.TrussiumRuntimeStatus) []Event {
 		}
 		add(corev1.EventTypeNormal, reason, ActionObserve, ready.after.Message)
 	}
-	return append(events, upgradeEvents(before, after)...)
+	return append(events, upgrade...)
 }
 
 // transition is one condition before and after; either may be absent.
