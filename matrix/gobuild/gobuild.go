@@ -34,8 +34,8 @@ type Program struct {
 	Package string
 	// ModFile is another go.mod to build with, relative to Dir (go build -modfile).
 	ModFile string
-	// Tags are build tags.
-	Tags []string
+	// Overlay is a file that puts other files in the place of some, relative to Dir (go build -overlay).
+	Overlay string
 	// LDFlags are linker flags in addition to "-s -w".
 	LDFlags string
 	// GOOS and GOARCH are the platform. Default: this machine's.
@@ -118,13 +118,7 @@ func (p Program) Build(ctx context.Context, out string, progress func(string)) e
 // command can't tell (the build itself then says why).
 func (p Program) packages(ctx context.Context, progress func(string)) int {
 	report(progress, p.name()+": resolving modules")
-	args := []string{"list", "-deps"}
-	if p.ModFile != "" {
-		args = append(args, "-modfile="+p.ModFile)
-	}
-	if len(p.Tags) > 0 {
-		args = append(args, "-tags="+strings.Join(p.Tags, ","))
-	}
+	args := append([]string{"list", "-deps"}, p.sourceFlags()...)
 	out, err := p.command(ctx, append(args, p.pkg())...).Output()
 	if err != nil {
 		return 0
@@ -179,11 +173,17 @@ func (p Program) command(ctx context.Context, args ...string) *exec.Cmd {
 
 func (p Program) flags() []string {
 	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags=" + strings.TrimSpace("-s -w -buildid= "+p.LDFlags)}
+	return append(flags, p.sourceFlags()...)
+}
+
+// sourceFlags choose the source.
+func (p Program) sourceFlags() []string {
+	var flags []string
 	if p.ModFile != "" {
 		flags = append(flags, "-modfile="+p.ModFile)
 	}
-	if len(p.Tags) > 0 {
-		flags = append(flags, "-tags="+strings.Join(p.Tags, ","))
+	if p.Overlay != "" {
+		flags = append(flags, "-overlay="+p.Overlay)
 	}
 	return flags
 }

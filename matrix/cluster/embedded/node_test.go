@@ -305,7 +305,6 @@ func TestContainerIsRestarted(t *testing.T) {
 func TestFailedLivenessProbeRestarts(t *testing.T) {
 	f := shared.use(t)
 	pod := newPod("unhealthy")
-	pod.Spec.Containers[0].ReadinessProbe = nil
 	pod.Spec.Containers[0].LivenessProbe = &corev1.Probe{
 		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(8080)}},
 		PeriodSeconds:    1,

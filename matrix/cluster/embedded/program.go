@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,27 +11,42 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
 )
 
-// DefaultKubernetes is the version of a cluster that asks for none. It is the one that
-// tools/controlplane/go.mod pins.
-const DefaultKubernetes = "1.34.4"
+// DefaultKubernetes is the version of a cluster that asks for none. It is the one whose
+// libraries the operator and this program are built with, so that a first build compiles
+// half of its packages for all three.
+const DefaultKubernetes = "1.37.2"
+
+// releases are the folders of tools/controlplane that hold the go.mod and the files in which a
+// Kubernetes version differs from the default one.
+var releases = map[string]string{
+	"1.34.4":          "releases/1.34",
+	DefaultKubernetes: "",
+}
 
 // KubernetesVersions are the versions that an embedded cluster can have.
 func KubernetesVersions() []string {
-	return []string{DefaultKubernetes}
+	return slices.Sorted(maps.Keys(releases))
 }
 
 // program describes the build of the embedded cluster's binary.
 func program(repository, kubernetes string) (gobuild.Program, error) {
-	if !slices.Contains(KubernetesVersions(), kubernetes) {
+	release, ok := releases[kubernetes]
+	if !ok {
 		return gobuild.Program{}, fmt.Errorf("no embedded cluster of Kubernetes %s: choose one of %s, or use --provider kind",
 			kubernetes, strings.Join(KubernetesVersions(), ", "))
 	}
-	return gobuild.Program{
+	program := gobuild.Program{
 		Name:    "controlplane-" + kubernetes,
 		Dir:     filepath.Join(repository, "tools", "controlplane"),
 		LDFlags: versionFlags(kubernetes),
 		Inputs:  []string{"main.go", "internal", "go.mod", "go.sum"},
-	}, nil
+	}
+	if release != "" {
+		program.ModFile = release + "/go.mod"
+		program.Overlay = release + "/overlay.json"
+		program.Inputs = []string{"main.go", "internal", release}
+	}
+	return program, nil
 }
 
 // versionFlags make every component say the version it was built from; without them it

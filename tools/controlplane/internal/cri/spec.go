@@ -121,7 +121,7 @@ func environment(config *runtimeapi.ContainerConfig, from image.Image, hostname 
 		set(name, value)
 	}
 	for _, variable := range config.Envs {
-		set(variable.Key, variable.Value)
+		set(variable.Key, string(variable.Value)) // bytes since Kubernetes 1.37
 	}
 	environment := make([]string, len(names))
 	for i, name := range names {

@@ -3,8 +3,8 @@
 package cri
 
 import (
-	"k8s.io/client-go/tools/remotecommand"
-	"k8s.io/kubelet/pkg/cri/streaming"
+	"k8s.io/cri-streaming/pkg/streaming"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
 type (

@@ -5,24 +5,25 @@ package node
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 
-	cadvisor "github.com/google/cadvisor/info/v1"
+	cadvisor "github.com/google/cadvisor/lib/model"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	"k8s.io/kubernetes/pkg/kubelet"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
-	"k8s.io/kubernetes/pkg/kubelet/server"
 	kubeletutil "k8s.io/kubernetes/pkg/kubelet/util"
 
 	"github.com/trussiumhq/trussium-operator/tools/controlplane/internal/network"
 )
 
 // What this file does differs between Kubernetes releases: the kubelet's internal
-// interfaces are not kept stable. The form here is that of 1.32 to 1.36.
+// interfaces are not kept stable. The form here is that of 1.37.
 
-func initRuntimeService(_ context.Context, c *kubeletconfig.KubeletConfiguration, d *kubelet.Dependencies) error {
-	return kubelet.PreInitRuntimeService(c, d)
+func initRuntimeService(ctx context.Context, c *kubeletconfig.KubeletConfiguration, d *kubelet.Dependencies) error {
+	return kubelet.PreInitRuntimeService(ctx, c, d)
 }
 
 func runKubelet(ctx context.Context, s *options.KubeletServer, d *kubelet.Dependencies) error {
@@ -30,11 +31,16 @@ func runKubelet(ctx context.Context, s *options.KubeletServer, d *kubelet.Depend
 }
 
 func newNodeStartupLatencyTracker() kubeletutil.NodeStartupLatencyTracker {
-	return kubeletutil.NewNodeStartupLatencyTracker()
+	return kubeletutil.NewNodeStartupLatencyTracker(klog.Background())
 }
 
 func setTLS(d *kubelet.Dependencies, config *tls.Config, certificate, key string) error {
-	d.TLSOptions = &server.TLSOptions{Config: config, CertFile: certificate, KeyFile: key}
+	pair, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return fmt.Errorf("read the kubelet's certificate: %w", err)
+	}
+	config.Certificates = []tls.Certificate{pair}
+	d.TLSConfig = config
 	return nil
 }
 
@@ -43,7 +49,7 @@ type machine struct{ *cadvisortest.Fake }
 
 func newMachine() machine { return machine{&cadvisortest.Fake{NodeName: network.NodeName}} }
 
-func (machine) MachineInfo() (*cadvisor.MachineInfo, error) {
+func (machine) MachineInfo(klog.Logger) (*cadvisor.MachineInfo, error) {
 	return &cadvisor.MachineInfo{NumCores: nodeCPUs, MemoryCapacity: nodeMemoryBytes, InstanceID: network.NodeName}, nil
 }
 
