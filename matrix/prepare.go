@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -62,10 +63,28 @@ func prepare(ctx context.Context, o Options, cells []plan.Cell) (*prepared, erro
 	for _, release := range append(values(p.releases), p.checkout) {
 		artifacts = append(artifacts, release.Chart, release.Image)
 	}
-	if p.registry, err = artifact.Serve(ctx, append(artifacts, values(p.runtimes)...)...); err != nil {
+	if p.registry, err = p.serve(ctx, append(artifacts, values(p.runtimes)...)); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// serve starts the registry where the one of the run before was: a cluster that was retained pulls
+// from there.
+func (p *prepared) serve(ctx context.Context, artifacts []artifact.Artifact) (*artifact.Registry, error) {
+	file := filepath.Join(p.runDir, "registry")
+	address, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the address of the registry of the run before: %w", err)
+	}
+	served, err := artifact.ServeAt(ctx, string(address), artifacts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file, []byte(served.Addr()), 0o600); err != nil {
+		return nil, fmt.Errorf("keep the address of the registry: %w", errors.Join(err, served.Close()))
+	}
+	return served, nil
 }
 
 // build runs the tasks that take long the first time, one after the other: each of them uses

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,18 @@ type Registry struct {
 	added map[string]string
 }
 
+// anyPort is the address of a registry that may listen on any free port.
+const anyPort = "127.0.0.1:0"
+
 // Serve starts a registry with the artifacts, under the repository paths and tags of their
-// references. It ends with the context or with Close.
+// references, on any free port. It ends with the context or with Close.
 func Serve(ctx context.Context, artifacts ...Artifact) (*Registry, error) {
+	return ServeAt(ctx, anyPort, artifacts...)
+}
+
+// ServeAt is Serve on the address of an earlier registry, which clusters that were kept still
+// ask. If it is empty or can't be had, the registry listens on any free port.
+func ServeAt(ctx context.Context, address string, artifacts ...Artifact) (*Registry, error) {
 	blobs := &blobs{}
 	r := &Registry{
 		registry: registry.New(registry.WithBlobHandler(blobs), registry.Logger(log.New(io.Discard, "", 0))),
@@ -53,7 +63,10 @@ func Serve(ctx context.Context, artifacts ...Artifact) (*Registry, error) {
 	if err := r.Add(artifacts...); err != nil {
 		return nil, err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cmp.Or(address, anyPort))
+	if err != nil {
+		listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", anyPort)
+	}
 	if err != nil {
 		return nil, infrastructure(fmt.Errorf("start the artifact registry: %w", err))
 	}

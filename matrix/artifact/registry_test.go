@@ -108,6 +108,35 @@ func TestServeIsReadOnly(t *testing.T) {
 
 // TestServeConflict checks that one tag can't stand for two images: the checkout must not pass
 // for a release.
+// A cluster that was kept pulls from the address that it was started with.
+func TestServeAtTheAddressOfAnEarlierRegistry(t *testing.T) {
+	image := testImage(t, store{dir: t.TempDir()}, RuntimeRepository+":1.27.0", "image")
+	first, err := Serve(t.Context(), image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := first.Addr()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := ServeAt(t.Context(), address, image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { second.Close() })
+	if second.Addr() != address {
+		t.Errorf("the address is %s, before it was %s", second.Addr(), address)
+	}
+	third, err := ServeAt(t.Context(), address, image)
+	if err != nil {
+		t.Fatalf("an address that is taken: %v", err)
+	}
+	t.Cleanup(func() { third.Close() })
+	if third.Addr() == address {
+		t.Error("two registries have one address")
+	}
+}
+
 func TestServeConflict(t *testing.T) {
 	s := store{dir: t.TempDir()}
 	registry := serve(t, testImage(t, s, OperatorRepository+":0.3.1", "release"))
