@@ -3,6 +3,8 @@ package check
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +39,10 @@ const drifted = "drifted"
 // left says nothing. It leaves the target's runtimes and their pods as they were.
 func Alive(ctx context.Context, t Target) (result Result, err error) {
 	probe := &aliveProbe{target: t, name: "alive-" + rand.String(6)}
+	ends, err := t.operatorEnds(ctx)
+	if err != nil {
+		return probe.result, err
+	}
 	object := t.RuntimeObject(probe.name)
 	if err := t.Client.Create(ctx, object); err != nil {
 		return probe.result, fmt.Errorf("create the TrussiumRuntime %s/%s: %w", t.Namespace, probe.name, err)
@@ -46,6 +52,9 @@ func Alive(ctx context.Context, t Target) (result Result, err error) {
 			err = cleanup
 		}
 		probe.result.See("the slowest of these repairs took %s", probe.slowest.Round(100*time.Millisecond))
+		if unstable := probe.staysUp(ctx, ends); err == nil {
+			err = unstable
+		}
 		result = probe.result
 	}()
 	steps := []func(context.Context) (bool, error){probe.becomesReady, probe.carriesOutSpecChange, probe.repairsDrift, probe.recreates, probe.adopts, probe.settles}
@@ -199,6 +208,21 @@ func (p *aliveProbe) settles(ctx context.Context) (bool, error) {
 		}
 		return true, "", nil
 	})
+}
+
+// staysUp fails the check if an operator container has ended since ends were counted: an operator
+// that is started again and again does its work, too, only late.
+func (p *aliveProbe) staysUp(ctx context.Context, before map[string]containerEnd) error {
+	after, err := p.target.operatorEnds(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if end := after[name]; end.count > before[name].count {
+			p.result.Fail("the operator's container in pod %s ended meanwhile (%d times): %s", name, end.count-before[name].count, end.last)
+		}
+	}
+	return nil
 }
 
 // remove deletes the fresh runtime and, if the check could look at all, expects its objects to be

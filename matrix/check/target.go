@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -109,6 +110,32 @@ func (t Target) operatorDeployment(ctx context.Context) (*appsv1.Deployment, err
 		return nil, fmt.Errorf("release %s in %s has %d Deployments labelled %s=%s, 1 is wanted", t.Release, t.OperatorNamespace, len(list.Items), nameLabel, operatorName)
 	}
 	return &list.Items[0], nil
+}
+
+// containerEnd is how often the containers of a pod have ended, and how the last one did.
+type containerEnd struct {
+	count int32
+	last  string
+}
+
+// operatorEnds are the ends of the operator's containers, by pod.
+func (t Target) operatorEnds(ctx context.Context) (map[string]containerEnd, error) {
+	var pods corev1.PodList
+	if err := t.Client.List(ctx, &pods, client.InNamespace(t.OperatorNamespace), t.operatorLabels()); err != nil {
+		return nil, fmt.Errorf("list the operator's pods in %s: %w", t.OperatorNamespace, err)
+	}
+	ends := map[string]containerEnd{}
+	for _, pod := range pods.Items {
+		var end containerEnd
+		for _, status := range pod.Status.ContainerStatuses {
+			end.count += status.RestartCount
+			if last := status.LastTerminationState.Terminated; last != nil {
+				end.last = fmt.Sprintf("exit code %d, %s at %s %s", last.ExitCode, last.Reason, last.FinishedAt.UTC().Format(time.TimeOnly), last.Message)
+			}
+		}
+		ends[pod.Name] = end
+	}
+	return ends, nil
 }
 
 func (t Target) operatorLabels() client.MatchingLabels {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,7 @@ func TestMutations(t *testing.T) {
 	t.Run("quiet", quiet)
 	t.Run("traffic", traffic)
 	t.Run("roll-forward", roll)
+	t.Run("alive, though restarted", restarted)
 	t.Run("alive", alive)
 	t.Run("readiness-honest", readiness)
 }
@@ -261,6 +263,28 @@ func alive(t *testing.T) {
 	})
 	awaitNoOperator(t)
 	red(t, "Ready")(check.Alive(ctx, impatient()))
+}
+
+// restarted takes the Lease away while the check runs: the operator ends, and works again once it
+// has the Lease back.
+func restarted(t *testing.T) {
+	ctx := t.Context()
+	stolen := make(chan error, 1)
+	go func() {
+		time.Sleep(2 * time.Second)
+		key := client.ObjectKey{Namespace: lab.target.OperatorNamespace, Name: "d4fd4c09.trussium.io"}
+		stolen <- retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			lease := &coordinationv1.Lease{}
+			if err := lab.target.Client.Get(ctx, key, lease); err != nil {
+				return err
+			}
+			somebody, now := "somebody", metav1.NowMicro()
+			lease.Spec.HolderIdentity, lease.Spec.RenewTime = &somebody, &now
+			return lab.target.Client.Update(ctx, lease)
+		})
+	}()
+	red(t, "ended meanwhile (1 times): exit code 1")(check.Alive(ctx, lab.target))
+	must(t, <-stolen)
 }
 
 func awaitNoOperator(t *testing.T) {
