@@ -59,12 +59,8 @@ func New(dir statedir.Dir, images *image.Store) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers the kubelet on a unix socket until the process ends.
-func (s *Server) Serve(socket string) error {
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		return fmt.Errorf("serve the container runtime: %w", err)
-	}
+// Serve answers the kubelet on listener until the process ends.
+func (s *Server) Serve(listener net.Listener) error {
 	server := grpc.NewServer()
 	runtimeapi.RegisterRuntimeServiceServer(server, s)
 	runtimeapi.RegisterImageServiceServer(server, s)

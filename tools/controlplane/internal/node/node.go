@@ -7,6 +7,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -72,8 +73,13 @@ func run(ctx context.Context, dir statedir.Dir, mirrors image.Mirrors) error {
 		return err
 	}
 	defer runtime.Shutdown()
+	// The kubelet looks for the socket once, when it starts.
+	listener, err := net.Listen("unix", dir.Socket("cri"))
+	if err != nil {
+		return fmt.Errorf("serve the container runtime: %w", err)
+	}
 	failed := make(chan error, 4)
-	go func() { failed <- runtime.Serve(dir.Socket("cri")) }()
+	go func() { failed <- runtime.Serve(listener) }()
 	go func() { failed <- runtime.ServeStreams() }()
 	if err := serveServices(ctx, dir, failed); err != nil {
 		return err
