@@ -8,7 +8,7 @@ import (
 // Limits of the waits. They are hang guards for a loaded machine, not expectations.
 const (
 	readyTimeout  = 2 * time.Minute        // a runtime to become Ready, pods included
-	repairTimeout = 90 * time.Second       // the operator to answer to a change of one object: longer than HTTP/2 needs to give up a dead connection
+	repairTimeout = 30 * time.Second       // the operator to answer to a change of one object
 	goneTimeout   = 90 * time.Second       // pods and collected objects to be gone
 	pollInterval  = 200 * time.Millisecond // between two looks
 )
