@@ -163,7 +163,9 @@ type ProviderType string
 
 // The provider types that the runtime knows.
 const (
+	// The OpenAI API, or another service that speaks it.
 	ProviderOpenAI ProviderType = "openai"
+	// An Ollama server.
 	ProviderOllama ProviderType = "ollama"
 )
 

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,6 +142,7 @@ func TestPullSecretsOfOthersAreKept(t *testing.T) {
 	}{
 		{name: "ours come first, in the order of the spec", wanted: []string{"b", "a"}, live: []string{"platform"}, want: []string{"b", "a", "platform"}},
 		{name: "none wanted, none set before: the list is not ours", live: []string{"platform"}},
+		{name: "ours is there and not remembered as ours", wanted: []string{"a"}, live: []string{"a", "platform"}, want: []string{"a", "platform"}},
 		{name: "one dropped, the platform's stays", wanted: []string{"a"}, remember: "a,b", live: []string{"a", "b", "platform"}, want: []string{"a", "platform"}},
 		{name: "the last dropped, the platform's stays", remember: "a", live: []string{"a", "platform"}, want: []string{"platform"}},
 		{name: "the last dropped, none left", remember: "a", live: []string{"a"}},
@@ -162,6 +164,9 @@ func TestPullSecretsOfOthersAreKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if noted := account.Annotations[desired.AnnotationPullSecrets]; noted != strings.Join(test.wanted, ",") {
+				t.Errorf("noted as the operator's: %q, want %v", noted, test.wanted)
+			}
 			var got []string
 			for _, reference := range account.ImagePullSecrets {
 				got = append(got, *reference.Name)
@@ -170,5 +175,17 @@ func TestPullSecretsOfOthersAreKept(t *testing.T) {
 				t.Errorf("pull secrets (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestOneTolerationIsCarriedOver(t *testing.T) {
+	runtime := runtime(t, "minimal.yaml")
+	runtime.Spec.Scheduling = &v1alpha1.SchedulingSpec{Tolerations: []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}}
+	deployment, err := desired.Deployment(runtime, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tolerations := deployment.Spec.Template.Spec.Tolerations; len(tolerations) != 1 || *tolerations[0].Key != "gpu" {
+		t.Errorf("tolerations %v, want the one of the spec", tolerations)
 	}
 }

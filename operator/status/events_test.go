@@ -112,7 +112,25 @@ func TestRolloutsAreCountedWhenTheyEnd(t *testing.T) {
 			}
 		})
 	}
-	if _, ok := status.RolloutEnded(v1alpha1.TrussiumRuntimeStatus{}, v1alpha1.TrussiumRuntimeStatus{}); ok {
-		t.Error("a runtime without a status ended a rollout")
+	complete := status.Next(status.Observation{Runtime: runtime(), Deployment: deployment(5, all(1))}, now)
+	for _, after := range []v1alpha1.TrussiumRuntimeStatus{{}, complete} {
+		if _, ok := status.RolloutEnded(v1alpha1.TrussiumRuntimeStatus{}, after); ok {
+			t.Error("a runtime without a status ended a rollout")
+		}
+	}
+}
+
+// That an upgrade progresses goes without saying; that configuration rolls out does not.
+func TestTheStartOfAnUpgradeIsToldAlone(t *testing.T) {
+	for tag, want := range map[string][]string{"B": {started}, "A": {"RuntimeProgressing"}} {
+		object := runtime()
+		object.Status = step{want: "A", rollout: ready()}.next(object)
+		var got []string
+		for _, event := range status.Events(object.Status, step{want: tag, rollout: halfway()}.next(object)) {
+			got = append(got, event.Reason)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("from A to %s (-want +got):\n%s", tag, diff)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -174,6 +173,35 @@ func TestConditions(t *testing.T) {
 			want: "T ReferencesResolved, T DeploymentProgressing, T RuntimeAvailable, F RuntimeNotReady, F AsExpected",
 		},
 		{
+			name: "available but no longer ready",
+			observation: status.Observation{Deployment: deployment(5,
+				counts{desired: 2, total: 2, updated: 2, ready: 1, available: 2})},
+			want: "T ReferencesResolved, T DeploymentProgressing, T RuntimeAvailable, F RuntimeNotReady, F AsExpected",
+		},
+		{
+			name: "one Pod too many keeps it from being complete",
+			observation: status.Observation{Deployment: deployment(5,
+				counts{desired: 2, total: 3, updated: 2, ready: 2, available: 2})},
+			want: "T ReferencesResolved, T DeploymentProgressing, T RuntimeAvailable, T RuntimeReady, F AsExpected",
+		},
+		{
+			name: "an old Pod keeps it from being complete",
+			observation: status.Observation{Deployment: deployment(5,
+				counts{desired: 2, total: 2, updated: 1, ready: 2, available: 2})},
+			want: "T ReferencesResolved, T DeploymentProgressing, T RuntimeAvailable, T RuntimeReady, F AsExpected",
+		},
+		{
+			name:        "all Pods serve, and the failure is still reported",
+			observation: status.Observation{Deployment: deployment(5, all(2), deadlineExceeded())},
+			want:        "T ReferencesResolved, F DeploymentFailed, T RuntimeAvailable, F DeploymentFailed, T ProgressDeadlineExceeded",
+		},
+		{
+			name: "scaling to zero, a Pod still runs",
+			observation: status.Observation{Deployment: deployment(5,
+				counts{total: 1, updated: 1, ready: 1, available: 1})},
+			want: "T ReferencesResolved, T DeploymentProgressing, T RuntimeAvailable, T RuntimeReady, F AsExpected",
+		},
+		{
 			name:        "rolling, nothing serves",
 			observation: status.Observation{Deployment: deployment(5, counts{desired: 1, total: 1, updated: 1, unavailable: 1})},
 			want:        "T ReferencesResolved, T DeploymentProgressing, F RuntimeUnavailable, F RuntimeNotReady, F AsExpected",
@@ -214,6 +242,17 @@ func summary(t *testing.T, conditions []metav1.Condition) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Kubernetes runs one replica when a Deployment names no number.
+func TestReplicasDefaultToOne(t *testing.T) {
+	unspecified := deployment(5, all(1))
+	unspecified.Spec.Replicas = nil
+	next := status.Next(status.Observation{Runtime: runtime(), Deployment: unspecified}, now)
+	want := "T ReferencesResolved, F ReconciliationComplete, T RuntimeAvailable, T RuntimeReady, F AsExpected"
+	if got := summary(t, next.Conditions); got != want {
+		t.Errorf("conditions\n got %s\nwant %s", got, want)
+	}
 }
 
 func TestObservedFields(t *testing.T) {
@@ -269,16 +308,6 @@ func TestTransitionTimesMoveOnlyWithTheStatus(t *testing.T) {
 		}
 		if condition.ObservedGeneration != 4 {
 			t.Errorf("%s speaks of generation %d, want 4", condition.Type, condition.ObservedGeneration)
-		}
-	}
-}
-
-func TestMessagesAreBounded(t *testing.T) {
-	long := errors.New(strings.Repeat("ä", 2000))
-	next := status.Next(status.Observation{Runtime: runtime(), ReconcileError: long}, now)
-	for _, condition := range next.Conditions {
-		if len(condition.Message) > 1024 || !utf8.ValidString(condition.Message) {
-			t.Errorf("%s: %d bytes, valid %t", condition.Type, len(condition.Message), utf8.ValidString(condition.Message))
 		}
 	}
 }

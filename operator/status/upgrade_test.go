@@ -78,12 +78,12 @@ func TestUpgrades(t *testing.T) {
 	first := step{want: "A", rollout: ready(), reason: "NoUpgrade", last: "A"}
 	tests := map[string][]step{
 		"the first rollout is no upgrade": {
-			{want: "A", rollout: unobserved(), reason: "NoUpgrade"},
+			{want: "A", rollout: unobserved(), reason: "NoUpgrade", message: "The first rollout has not completed yet."},
 			{want: "A", rollout: halfway(), reason: "NoUpgrade"},
 			{want: "A", rollout: expired(), reason: "NoUpgrade"},
 			{want: "B", rollout: halfway(), reason: "NoUpgrade"},
-			{want: "B", rollout: ready(), reason: "NoUpgrade", last: "B"},
-			{want: "B", rollout: ready(), reason: "NoUpgrade", last: "B"},
+			{want: "B", rollout: ready(), reason: "NoUpgrade", last: "B", message: "No upgrade is active."},
+			{want: "B", rollout: ready(), reason: "NoUpgrade", last: "B", message: "No upgrade is active."},
 		},
 		"an upgrade": {
 			first,
@@ -281,24 +281,73 @@ func TestUpgradeEventsNameBothImages(t *testing.T) {
 	}
 }
 
-// A status written by a published release has other messages.
+// A status written by a published release has other messages, and none may be taken for ours.
 func TestAnUpgradeBegunUnderAPublishedReleaseDoesNotStartAgain(t *testing.T) {
-	object := runtime()
-	object.Status = v1alpha1.TrussiumRuntimeStatus{
-		DesiredImage:        image("B"),
-		CurrentImage:        image("B"),
-		LastSuccessfulImage: image("A"),
-		Conditions: []metav1.Condition{{
-			Type: v1alpha1.ConditionUpgrading, Status: metav1.ConditionTrue, Reason: "UpgradeInProgress",
-			Message: "Runtime image upgrade is in progress.", LastTransitionTime: metav1.NewTime(now.Add(-time.Hour)),
-		}},
+	for _, message := range []string{
+		"Runtime image upgrade is in progress.",
+		"",
+		"Upgrade",
+		"Image from X to Y changes",
+		"Upgrade of X to Y runs",
+		"Upgrade from X into Y runs",
+	} {
+		object := runtime()
+		object.Status = v1alpha1.TrussiumRuntimeStatus{
+			DesiredImage:        image("B"),
+			CurrentImage:        image("B"),
+			LastSuccessfulImage: image("A"),
+			Conditions: []metav1.Condition{{
+				Type: v1alpha1.ConditionUpgrading, Status: metav1.ConditionTrue, Reason: "UpgradeInProgress",
+				Message: message, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour)),
+			}},
+		}
+		next := step{want: "B", rollout: halfway()}.next(object)
+		if events := upgradeEvents(object.Status, next); len(events) > 0 {
+			t.Errorf("%q: events %v, want none", message, events)
+		}
+		object.Status = next
+		if events := upgradeEvents(next, step{want: "B", rollout: ready()}.next(object)); !cmp.Equal(events, []string{completed}) {
+			t.Errorf("%q: events %v, want one completion", message, events)
+		}
 	}
-	next := step{want: "B", rollout: halfway()}.next(object)
-	if events := upgradeEvents(object.Status, next); len(events) > 0 {
-		t.Errorf("events %v, want none", events)
+}
+
+// What the operator itself would not leave behind it must be able to continue from.
+func TestUnusualStatusesBefore(t *testing.T) {
+	upgrading := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
+		return []metav1.Condition{{Type: v1alpha1.ConditionUpgrading, Status: status, Reason: reason, Message: message}}
 	}
-	object.Status = next
-	if events := upgradeEvents(next, step{want: "B", rollout: ready()}.next(object)); !cmp.Equal(events, []string{completed}) {
-		t.Errorf("events %v, want one completion", events)
+	tests := []struct {
+		name   string
+		before []metav1.Condition
+		step   step
+	}{
+		{name: "no condition", step: step{want: "A", rollout: ready()}},
+		{name: "no condition, and the next image is not applied yet", step: step{want: "B", applied: "A", blocked: true, rollout: ready()}},
+		{
+			name:   "an upgrade to the image that was successful last",
+			before: upgrading(metav1.ConditionTrue, "UpgradeInProgress", "Upgrade from repository:B to repository:A is in progress."),
+			step:   step{want: "A", rollout: halfway()},
+		},
+		{
+			name:   "a condition without a message",
+			before: upgrading(metav1.ConditionFalse, "UpgradeComplete", ""),
+			step:   step{want: "A", rollout: ready()},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			object := runtime()
+			object.Status = v1alpha1.TrussiumRuntimeStatus{LastSuccessfulImage: image("A"), Conditions: test.before}
+			next := test.step.next(object)
+			condition := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionUpgrading)
+			if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != "NoUpgrade" ||
+				condition.Message != "No upgrade is active." {
+				t.Errorf("%+v, want that no upgrade is active", condition)
+			}
+			if next.LastSuccessfulImage != image("A") {
+				t.Errorf("last successful image %q, want %q", next.LastSuccessfulImage, image("A"))
+			}
+		})
 	}
 }
