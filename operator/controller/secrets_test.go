@@ -9,9 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/operator/controller"
 )
 
 func TestMissingSecretsBlockUntilTheyExist(t *testing.T) {
@@ -72,5 +74,29 @@ func TestMissingSecretsBlockUntilTheyExist(t *testing.T) {
 	runtime := get(t, namespace, "waiting", &v1alpha1.TrussiumRuntime{})
 	if runtime.Status.ReadyReplicas != 1 || runtime.Status.CurrentImage == "" || runtime.Status.Endpoint == "" {
 		t.Errorf("what runs is forgotten: %+v", runtime.Status)
+	}
+}
+
+// kubectl apply copies what it applies, a Secret's values included, into an annotation.
+func TestAnnotationsOfSecretsAreNotKept(t *testing.T) {
+	namespace := newNamespace(t)
+	create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "applied", Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "a value"},
+	}})
+	options := controller.CacheOptions()
+	options.Scheme = api.Scheme()
+	options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	kept, err := cache.New(restConfig, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go kept.Start(t.Context())
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := kept.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "applied"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	if len(secret.Annotations) > 0 {
+		t.Errorf("the cache keeps the annotations %v", secret.Annotations)
 	}
 }

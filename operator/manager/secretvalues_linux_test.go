@@ -39,32 +39,14 @@ func TestSecretValues(t *testing.T) {
 	}
 
 	// Without garbage collection, what was in the memory once is still there.
-	t.Run("no value is ever in the process", func(t *testing.T) {
-		test := newValueTest(t, program, "GOGC=off")
-		test.live(t)
-		found := inMemory(t, test.process, test.value, test.control)
-		if forms := found[test.value]; len(forms) > 0 {
-			t.Errorf("values of Secrets are in the memory of the operator: %v", forms)
-		}
-		test.checkControl(t, found)
-		test.checkOutput(t, test.value)
-	})
-
-	// A copy that kubectl apply left in an annotation comes along with the metadata, but is
-	// not kept: it is gone when Go overwrites whatever is not in use.
-	t.Run("copies in annotations are not kept", func(t *testing.T) {
-		test := newValueTest(t, program, "GOGC=10", "GODEBUG=clobberfree=1")
-		test.live(t)
-		test.checkControl(t, inMemory(t, test.process, test.control))
-		operatortest.Eventually(t, "no copy is left in the memory of the operator", func() error {
-			test.stir(t)
-			if forms := inMemory(t, test.process, test.copied)[test.copied]; len(forms) > 0 {
-				return fmt.Errorf("found %v", forms)
-			}
-			return nil
-		})
-		test.checkOutput(t, test.copied)
-	})
+	test := newValueTest(t, program, "GOGC=off")
+	test.live(t)
+	found := inMemory(t, test.process, test.value, test.control)
+	if forms := found[test.value]; len(forms) > 0 {
+		t.Errorf("values of Secrets are in the memory of the operator: %v", forms)
+	}
+	test.checkControl(t, found)
+	test.checkOutput(t, test.value)
 }
 
 // valueTest is an operator in a process of its own, Secrets, and runtimes that refer
@@ -76,15 +58,15 @@ type valueTest struct {
 	secrets   []string
 	runtimes  []string
 
-	// value is in the data of every Secret, copied in kubectl's annotation on it.
-	value, copied string
+	// value is in the data of every Secret.
+	value string
 	// control is in the runtimes, in all forms: what the operator must have in memory.
 	control string
 }
 
 func newValueTest(t *testing.T, program string, environment ...string) *valueTest {
 	t.Helper()
-	test := &valueTest{namespace: operatortest.Namespace(t, api), value: marker(), copied: marker(), control: marker()}
+	test := &valueTest{namespace: operatortest.Namespace(t, api), value: marker(), control: marker()}
 	for i := range 50 {
 		test.secrets = append(test.secrets, "s"+rand.String(12))
 		test.create(t, test.secret(i))
@@ -100,13 +82,8 @@ func newValueTest(t *testing.T, program string, environment ...string) *valueTes
 // secret is one with a new value. The values begin at different bytes, for other base64.
 func (test *valueTest) secret(i int) *corev1.Secret {
 	padded := func(text string) string { return rand.String(i%3) + text }
-	lastApplied := fmt.Sprintf(`{"kind":"Secret","data":{"key":%q},"stringData":{"text":%q}}`,
-		base64.StdEncoding.EncodeToString([]byte(padded(test.copied))), padded(test.copied))
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: test.namespace, Name: test.secrets[i],
-			Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: lastApplied},
-		},
+		ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: test.secrets[i]},
 		Data:       map[string][]byte{"key": []byte(padded(test.value))},
 		StringData: map[string]string{"text": padded(test.value)},
 	}
@@ -161,22 +138,6 @@ func (test *valueTest) wait(t *testing.T, status metav1.ConditionStatus, reason 
 		key := client.ObjectKey{Namespace: test.namespace, Name: name}
 		operatortest.WaitCondition(t, api, key, v1alpha1.ConditionConfigurationValid, status, reason)
 	}
-}
-
-// stir gives the operator work, so that it makes garbage and collects it, and brings an
-// event about another Secret, so that none of these is the last in the connection's buffers.
-func (test *valueTest) stir(t *testing.T) {
-	t.Helper()
-	for i := range test.runtimes {
-		operatortest.Change(t, api, test.runtime(i), func(runtime *v1alpha1.TrussiumRuntime) {
-			runtime.Spec.Provider.BaseURL = "https://" + rand.String(20) + ".example"
-		})
-	}
-	test.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: test.namespace, GenerateName: "other-",
-		Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: strings.Repeat("other ", 1000)},
-	}})
-	test.wait(t, metav1.ConditionTrue, "ReferencesResolved")
 }
 
 // checkControl shows that the search finds what is there.
