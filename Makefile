@@ -2,6 +2,10 @@
 GO ?= go
 GENERATORS := -modfile=tools/generators/go.mod
 
+# The flags that the matrix builds its programs with, so that nothing is compiled twice.
+export CGO_ENABLED ?= 0
+export GOFLAGS ?= -trimpath
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -18,8 +22,7 @@ test: ## Run the tests
 
 .PHONY: test-controlplane
 test-controlplane: ## Run the tests of the embedded cluster's program
-	# The flags are those the matrix builds that module with, so that Kubernetes is compiled once.
-	CGO_ENABLED=0 $(GO) test -C tools/controlplane -trimpath ./...
+	$(GO) test -C tools/controlplane ./...
 
 .PHONY: generate
 generate: ## Generate deepcopy, CRD, roles and API reference from the code
@@ -39,4 +42,4 @@ verify: lint ## Check that generated files are in sync
 
 .PHONY: build
 build: ## Build the operator for this machine into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/manager ./operator
+	$(GO) build -o bin/manager ./operator
