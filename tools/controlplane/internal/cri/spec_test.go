@@ -36,7 +36,7 @@ func TestCommandLine(t *testing.T) {
 
 func TestEnvironmentHoldsEachVariableOnce(t *testing.T) {
 	from := image.Image{Config: v1.Config{Env: []string{"A=image", "B=image", "PATH=/image"}}}
-	config := &runtimeapi.ContainerConfig{Envs: []*runtimeapi.KeyValue{{Key: "B", Value: "pod"}, {Key: "C", Value: "x=y"}}}
+	config := &runtimeapi.ContainerConfig{Envs: []*runtimeapi.KeyValue{{Key: "B", Value: []byte("pod")}, {Key: "C", Value: []byte("x=y")}}}
 	got := environment(config, from, "host")
 	want := []string{"PATH=/image", "HOSTNAME=host", "A=image", "B=pod", "C=x=y"}
 	if !slices.Equal(got, want) {
