@@ -9,7 +9,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded/embeddedtest"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 	"github.com/trussiumhq/trussium-operator/matrix/scenario"
 )
@@ -265,26 +265,17 @@ func alive(t *testing.T) {
 	red(t, "Ready")(check.Alive(ctx, impatient()))
 }
 
-// restarted takes the Lease away while the check runs: the operator ends, and works again once it
-// has the Lease back.
+// restarted ends the operator's process while the check runs. The kubelet starts it again, and it
+// works once the Lease has run out.
 func restarted(t *testing.T) {
 	ctx := t.Context()
-	stolen := make(chan error, 1)
-	go func() {
-		time.Sleep(2 * time.Second)
-		key := client.ObjectKey{Namespace: lab.target.OperatorNamespace, Name: "d4fd4c09.trussium.io"}
-		stolen <- retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			lease := &coordinationv1.Lease{}
-			if err := lab.target.Client.Get(ctx, key, lease); err != nil {
-				return err
-			}
-			somebody, now := "somebody", metav1.NowMicro()
-			lease.Spec.HolderIdentity, lease.Spec.RenewTime = &somebody, &now
-			return lab.target.Client.Update(ctx, lease)
-		})
-	}()
-	red(t, "ended meanwhile (1 times): exit code 1")(check.Alive(ctx, lab.target))
-	must(t, <-stolen)
+	snapshot, err := check.Observe(ctx, lab.target)
+	must(t, err)
+	process := embeddedtest.ProcessOf(t, snapshot.OperatorPods[0].GetName())
+	killed := make(chan error, 1)
+	time.AfterFunc(time.Second, func() { killed <- process.Kill() })
+	red(t, "ended meanwhile (1 times): exit code 137")(check.Alive(ctx, lab.target))
+	must(t, <-killed)
 }
 
 func awaitNoOperator(t *testing.T) {

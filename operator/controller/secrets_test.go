@@ -91,6 +91,9 @@ func TestAnnotationsOfSecretsAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	go kept.Start(t.Context())
+	if !kept.WaitForCacheSync(t.Context()) {
+		t.Fatal("the cache does not start")
+	}
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	if err := kept.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "applied"}, secret); err != nil {

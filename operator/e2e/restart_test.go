@@ -1,12 +1,8 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded/embeddedtest"
 	"github.com/trussiumhq/trussium-operator/operator/desired"
 	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
@@ -72,35 +69,6 @@ func TestARestartByKubectlIsNoUpgrade(t *testing.T) {
 	}
 }
 
-// processOf is the runtime's process in a pod: the node's containers are processes of this machine.
-func processOf(t *testing.T, pod string) *os.Process {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []*os.Process
-	for _, file := range files {
-		environment, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(append([]byte{0}, environment...), []byte("\x00HOSTNAME="+pod+"\x00")) {
-			continue // somebody else's, or gone
-		}
-		id, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		process, err := os.FindProcess(id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, process)
-	}
-	if len(found) != 1 {
-		t.Fatalf("%d processes have the host name %s, want 1", len(found), pod)
-	}
-	return found[0]
-}
-
 // A runtime that dies is restarted by the kubelet at once, one that hangs by its liveness probe.
 func TestAFailedRuntimeIsRestarted(t *testing.T) {
 	t.Parallel()
@@ -112,7 +80,7 @@ func TestAFailedRuntimeIsRestarted(t *testing.T) {
 				runtime.Spec.Runtime = &v1alpha1.RuntimeSettings{ShutdownDrainTimeoutSeconds: new(int32(1))}
 			})
 			pod := s.pods()[0]
-			if err := processOf(t, pod.Name).Signal(signal); err != nil {
+			if err := embeddedtest.ProcessOf(t, pod.Name).Signal(signal); err != nil {
 				t.Fatal(err)
 			}
 			operatortest.WaitCondition(t, api, s.ObjectKey, v1alpha1.ConditionReady, "False", "RuntimeNotReady")
