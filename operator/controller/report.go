@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/operator/desired"
 	"github.com/trussiumhq/trussium-operator/operator/status"
 )
@@ -33,7 +35,7 @@ func (r *Reconciler) report(ctx context.Context, observation status.Observation)
 	updated := runtime.DeepCopy()
 	updated.Status = after
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, updated, patch, client.FieldOwner(desired.FieldManager)); err != nil {
+	if err := r.writeStatus(ctx, updated, patch); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -44,6 +46,17 @@ func (r *Reconciler) report(ctx context.Context, observation status.Observation)
 		countRollout(ended, now.Time)
 	}
 	return nil
+}
+
+// statusTimeout bounds one status write.
+const statusTimeout = 5 * time.Second
+
+// writeStatus waits for the answer also when the operator is told to stop: it
+// decides whether the events of the status are told.
+func (r *Reconciler) writeStatus(ctx context.Context, updated *v1alpha1.TrussiumRuntime, patch client.Patch) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
+	defer cancel()
+	return r.Client.Status().Patch(ctx, updated, patch, client.FieldOwner(desired.FieldManager))
 }
 
 // nameLimit and namePattern are the rule that the API server enforces on new

@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -104,6 +106,46 @@ func TestImageUpgradeFailureAndRollback(t *testing.T) {
 	running.settle(t)
 	if requests := running.seen(); len(requests) > 0 {
 		t.Errorf("after a rollback an unchanged runtime costs requests: %v", requests)
+	}
+}
+
+// The answer to a status write decides whether its events are told, so a stop must wait for it.
+func TestAStopDuringAStatusWriteLosesNoEvent(t *testing.T) {
+	namespace := newNamespace(t)
+	var hold atomic.Bool
+	answered := make(chan struct{})
+	running := startOperator(t, namespace, func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(request)
+			if hold.Load() && request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, "/trussiumruntimes/rt/status") {
+				select {
+				case <-answered:
+				case <-request.Context().Done():
+					return nil, request.Context().Err()
+				}
+			}
+			return response, err
+		})
+	})
+	create(t, minimal(namespace, "rt"))
+	completeRollout(t, namespace, "rt")
+	waitCondition(t, namespace, "rt", v1alpha1.ConditionReady, metav1.ConditionTrue, "RuntimeReady")
+	running.settle(t)
+
+	hold.Store(true)
+	setTag(t, namespace, "rt", "1.30.0")
+	waitCondition(t, namespace, "rt", v1alpha1.ConditionUpgrading, metav1.ConditionTrue, "UpgradeInProgress")
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); running.stop() }()
+	select {
+	case <-stopped:
+		t.Error("the operator ended without waiting for the answer to its status write")
+	case <-time.After(quiet):
+	}
+	close(answered)
+	<-stopped
+	if got, want := upgradeReasons(t, namespace, "rt"), []string{"RuntimeUpgradeStarted"}; !slices.Equal(got, want) {
+		t.Errorf("events %v, want %v", got, want)
 	}
 }
 
