@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -47,6 +49,7 @@ func root(stdout io.Writer) *cobra.Command {
 		SilenceErrors: true,
 		Version:       manager.CurrentVersion(),
 		RunE: func(command *cobra.Command, _ []string) error {
+			collectOften()
 			log := jsonLog(stdout, options.LogLevel)
 			cluster, err := ctrl.GetConfig()
 			if err != nil {
@@ -61,6 +64,18 @@ func root(stdout io.Writer) *cobra.Command {
 	command.PersistentFlags().AddGoFlagSet(connection)
 	command.AddCommand(crdsCommand())
 	return command
+}
+
+// gcPercent lets the heap grow by half of what is in use before it is collected. Most
+// of it are the caches: with 1,000 runtimes that takes about 12 MiB less than the default
+// (docs/performance.md).
+const gcPercent = 50
+
+// collectOften leaves the choice to GOGC where it is set.
+func collectOften() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 }
 
 // jsonLog makes one JSON object of every log line, those of the libraries too.

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
@@ -65,7 +64,7 @@ func Run(ctx context.Context, cluster *rest.Config, options Options, log logr.Lo
 		Metrics: metricsserver.Options{
 			BindAddress:    options.MetricsAddress,
 			SecureServing:  true,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			FilterProvider: metricsFilter(log.WithName("metrics")),
 		},
 		// The probes are served below, because their answer names the cause.
 		HealthProbeBindAddress:  "0",

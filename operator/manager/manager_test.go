@@ -82,7 +82,9 @@ func impersonate(user string) *rest.Config {
 func runManager(t *testing.T, config *rest.Config, options manager.Options) (url string, lines *logBuffer) {
 	t.Helper()
 	options.ProbeAddress = freeAddress(t)
-	options.MetricsAddress = "0"
+	if options.MetricsAddress == manager.DefaultOptions().MetricsAddress {
+		options.MetricsAddress = "0"
+	}
 
 	lines = &logBuffer{}
 	ctx, cancel := context.WithCancel(context.Background())
