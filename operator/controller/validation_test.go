@@ -2,8 +2,11 @@ package controller_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,41 +23,67 @@ type validationCase struct {
 	// Metadata and Spec are merged into the smallest runtime; null removes a field.
 	Metadata map[string]any `json:"metadata"`
 	Spec     map[string]any `json:"spec"`
+	// Without is a field at the top that the object lacks.
+	Without string `json:"without"`
 	// Refused is a part of the API server's answer; empty when the object is valid.
 	Refused string `json:"refused"`
 }
 
-// Objects are sent as users write them, so that the API server sees what they wrote.
-func TestValidation(t *testing.T) {
+// repetition stands for what is too long to be written out.
+var repetition = regexp.MustCompile(`\$(LETTERS|KEYS)\((\d+)\)`)
+
+// validationCases reads testdata/validation.yaml.
+func validationCases(t *testing.T) []validationCase {
+	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", "validation.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	content = []byte(strings.NewReplacer(
-		"$LONG", strings.Repeat("a", 254),
-		"$DIGEST", strings.Repeat("0a", 32),
-	).Replace(string(content)))
+	text := repetition.ReplaceAllStringFunc(string(content), func(token string) string {
+		parts := repetition.FindStringSubmatch(token)
+		count, _ := strconv.Atoi(parts[2])
+		if parts[1] == "LETTERS" {
+			return strings.Repeat("a", count)
+		}
+		var keys []string
+		for i := range count {
+			keys = append(keys, fmt.Sprintf("k%d: v", i))
+		}
+		return "{" + strings.Join(keys, ", ") + "}"
+	})
+	text = strings.ReplaceAll(text, "$DIGEST", strings.Repeat("0a", 32))
 	var cases []validationCase
-	if err := yaml.UnmarshalStrict(content, &cases); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(text), &cases); err != nil {
 		t.Fatal(err)
 	}
 	if len(cases) == 0 {
 		t.Fatal("no cases")
 	}
+	return cases
+}
 
+// object is the TrussiumRuntime as a user writes it.
+func (c validationCase) object() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(),
+		"kind":       v1alpha1.Kind,
+		"metadata":   map[string]any{"name": "rt"},
+		"spec": map[string]any{
+			"image":    map[string]any{"repository": "ghcr.io/trussiumhq/trussium", "tag": "1.27.0"},
+			"provider": map[string]any{"type": "ollama", "model": "llama3.2"},
+		},
+	}}
+	merge(object.Object, map[string]any{"metadata": c.Metadata, "spec": c.Spec})
+	delete(object.Object, c.Without)
+	return object
+}
+
+// Objects are sent as users write them, so that the API server sees what they wrote.
+func TestValidation(t *testing.T) {
 	namespace := newNamespace(t)
-	for _, test := range cases {
+	for _, test := range validationCases(t) {
 		t.Run(test.Name, func(t *testing.T) {
-			object := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": v1alpha1.GroupVersion.String(),
-				"kind":       v1alpha1.Kind,
-				"metadata":   map[string]any{"name": "rt"},
-				"spec": map[string]any{
-					"image":    map[string]any{"repository": "ghcr.io/trussiumhq/trussium", "tag": "1.27.0"},
-					"provider": map[string]any{"type": "ollama", "model": "llama3.2"},
-				},
-			}}
-			merge(object.Object, map[string]any{"metadata": test.Metadata, "spec": test.Spec})
+			object := test.object()
 			object.SetNamespace(namespace)
 			err := api.Create(t.Context(), object)
 			if err == nil {
