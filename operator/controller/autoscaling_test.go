@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
@@ -35,26 +33,12 @@ func (h *replicaHistory) seen() []int32 {
 
 func followReplicas(t *testing.T, namespace string) *replicaHistory {
 	t.Helper()
-	watcher, err := client.NewWithWatch(restConfig, client.Options{Scheme: api.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	events, err := watcher.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(namespace))
-	if err != nil {
-		t.Fatal(err)
-	}
 	history := &replicaHistory{}
-	go func() {
-		for event := range events.ResultChan() {
-			if object, ok := event.Object.(*appsv1.Deployment); ok && event.Type != watch.Deleted {
-				history.mu.Lock()
-				history.numbers = append(history.numbers, *object.Spec.Replicas)
-				history.mu.Unlock()
-			}
-		}
-	}()
+	operatortest.Follow(t, restConfig, &appsv1.DeploymentList{}, namespace, func(deployment *appsv1.Deployment) {
+		history.mu.Lock()
+		defer history.mu.Unlock()
+		history.numbers = append(history.numbers, *deployment.Spec.Replicas)
+	})
 	return history
 }
 

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -10,8 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/operator/operatortest"
@@ -140,24 +137,10 @@ type history struct {
 // follow keeps the history of the runtime that will be made in the namespace.
 func follow(t *testing.T, namespace string) *history {
 	t.Helper()
-	watcher, err := client.NewWithWatch(restConfig, client.Options{Scheme: api.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	changes, err := watcher.Watch(ctx, &v1alpha1.TrussiumRuntimeList{}, client.InNamespace(namespace))
-	if err != nil {
-		t.Fatal(err)
-	}
 	h := &history{}
-	go func() {
-		for change := range changes.ResultChan() {
-			if runtime, ok := change.Object.(*v1alpha1.TrussiumRuntime); ok && change.Type != watch.Deleted {
-				h.add(runtime.Status.Conditions)
-			}
-		}
-	}()
+	operatortest.Follow(t, restConfig, &v1alpha1.TrussiumRuntimeList{}, namespace, func(runtime *v1alpha1.TrussiumRuntime) {
+		h.add(runtime.Status.Conditions)
+	})
 	return h
 }
 

@@ -1,6 +1,7 @@
 package operatortest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +11,12 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/operator/manager"
 )
 
 const (
@@ -108,4 +112,31 @@ func Reasons(t *testing.T, api client.Client, key client.ObjectKey) []string {
 		}
 	}
 	return result
+}
+
+// Follow hands every version of the objects in the namespace, of list's kind, to see until
+// the test ends: one after another, but from another goroutine.
+func Follow[T client.Object](t *testing.T, config *rest.Config, list client.ObjectList, namespace string, see func(T)) {
+	t.Helper()
+	scheme, err := manager.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	changes, err := watcher.Watch(ctx, list, client.InNamespace(namespace))
+	if err != nil {
+		t.Fatalf("watch %T in %s: %v", list, namespace, err)
+	}
+	go func() {
+		for change := range changes.ResultChan() {
+			if object, ok := change.Object.(T); ok && change.Type != watch.Deleted {
+				see(object)
+			}
+		}
+	}()
 }

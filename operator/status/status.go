@@ -125,7 +125,7 @@ func conditions(observation Observation) []metav1.Condition {
 		return []metav1.Condition{
 			referencesResolved(observation.Runtime),
 			isTrue(v1alpha1.ConditionProgressing, ReasonDeploymentProgressing, "The Deployment is rolling out."),
-			runtimeAvailable(),
+			available, // with none wanted, an old Pod may be around that serves nobody
 			runtimeReady(),
 			asExpected(),
 		}

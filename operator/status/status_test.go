@@ -202,6 +202,11 @@ func TestConditions(t *testing.T) {
 			want: "T ReferencesResolved, T DeploymentProgressing, T RuntimeAvailable, T RuntimeReady, F AsExpected",
 		},
 		{
+			name:        "scaling to zero, a Pod is left that serves nobody",
+			observation: status.Observation{Deployment: deployment(5, counts{total: 1})},
+			want:        "T ReferencesResolved, T DeploymentProgressing, F RuntimeUnavailable, T RuntimeReady, F AsExpected",
+		},
+		{
 			name:        "rolling, nothing serves",
 			observation: status.Observation{Deployment: deployment(5, counts{desired: 1, total: 1, updated: 1, unavailable: 1})},
 			want:        "T ReferencesResolved, T DeploymentProgressing, F RuntimeUnavailable, F RuntimeNotReady, F AsExpected",
