@@ -16,6 +16,10 @@ help: ## List the targets
 matrix: ## Run the upgrade matrix on the embedded cluster
 	$(GO) run ./tools/matrix
 
+.PHONY: chainsaw
+chainsaw: ## Run the scenarios against the checkout on an embedded cluster
+	$(GO) run ./tools/matrix scenarios
+
 .PHONY: test
 test: ## Run the tests
 	$(GO) test ./...
@@ -44,3 +48,20 @@ verify: lint ## Check that generated files are in sync
 .PHONY: build
 build: ## Build the operator for this machine into bin/
 	$(GO) build -o bin/manager ./operator
+
+.PHONY: images
+images: ## Build the images for all platforms into bin/
+	$(GO) run ./tools/release images
+
+.PHONY: release
+release: ## Make a release: VERSION=X.Y.Z, and DRY_RUN=1 or PUSH=REGISTRY
+	$(GO) run ./tools/release "$$VERSION" $(if $(DRY_RUN),--dry-run) $(addprefix --push=,$(PUSH))
+
+.PHONY: lint-workflows
+lint-workflows: ## Check the workflows of .github
+	$(GO) tool $(GENERATORS) actionlint
+	$(GO) test ./tools/workflows
+
+.PHONY: kind-plan
+kind-plan: ## Print the plan of the Kind matrix as an output of a workflow's step
+	@plan=$$($(GO) run ./tools/matrix plan --provider kind -o json) && printf "plan<<END-OF-PLAN\n%s\nEND-OF-PLAN\n" "$$plan"

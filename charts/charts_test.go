@@ -9,10 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/lint/support"
+	"helm.sh/helm/v3/pkg/release"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,65 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/trussiumhq/trussium-operator/operator/cli"
 	"github.com/trussiumhq/trussium-operator/operator/controller"
 	"github.com/trussiumhq/trussium-operator/operator/manager"
 )
 
-func load(t *testing.T) *chart.Chart {
-	t.Helper()
-	loaded, err := loader.Load("trussium-operator")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return loaded
-}
-
-// render renders the chart with values on top of its defaults.
-func render(t *testing.T, loaded *chart.Chart, values string) map[string]*unstructured.Unstructured {
-	t.Helper()
-	var parsed map[string]any
-	if err := yaml.Unmarshal([]byte(values), &parsed); err != nil {
-		t.Fatal(err)
-	}
-	release := chartutil.ReleaseOptions{Name: "trussium-operator", Namespace: "trussium-operator-system"}
-	rendering, err := chartutil.ToRenderValues(loaded, parsed, release, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := engine.Render(loaded, rendering)
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects := map[string]*unstructured.Unstructured{}
-	for name, content := range files {
-		if filepath.Ext(name) != ".yaml" {
-			continue
-		}
-		for _, document := range strings.Split("\n"+content, "\n---\n") {
-			object := &unstructured.Unstructured{}
-			if err := yaml.UnmarshalStrict([]byte(document), &object.Object); err != nil {
-				t.Fatalf("%s is no YAML: %v\n%s", name, err, document)
-			}
-			if len(object.Object) > 0 {
-				objects[object.GetKind()+"/"+object.GetName()] = object
-			}
-		}
-	}
-	return objects
-}
-
-func names(objects map[string]*unstructured.Unstructured) []string {
-	var result []string
-	for name := range objects {
-		result = append(result, name)
-	}
-	slices.Sort(result)
-	return result
-}
-
 func TestDefaultInstallation(t *testing.T) {
 	loaded := load(t)
-	objects := render(t, loaded, "crds: {upgrade: false}")
+	objects := render(t, loaded, "")
 	want := []string{
 		"ClusterRole/trussium-operator-manager-role",
 		"ClusterRole/trussium-operator-metrics-auth-role",
@@ -91,11 +39,11 @@ func TestDefaultInstallation(t *testing.T) {
 		"Service/trussium-operator-controller-manager-metrics",
 		"ServiceAccount/trussium-operator-controller-manager",
 	}
-	if diff := cmp.Diff(want, names(objects)); diff != "" {
+	if diff := cmp.Diff(want, names(installed(objects))); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 
-	deployment := objects["Deployment/trussium-operator-controller-manager"]
+	deployment := objects[deploymentName]
 	selector, _, _ := unstructured.NestedStringMap(deployment.Object, "spec", "selector", "matchLabels")
 	// Selectors are immutable: published releases chose this one.
 	wantSelector := map[string]string{
@@ -105,74 +53,47 @@ func TestDefaultInstallation(t *testing.T) {
 	if diff := cmp.Diff(wantSelector, selector); diff != "" {
 		t.Errorf("selector (-want +got):\n%s", diff)
 	}
-	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	image := containers[0].(map[string]any)["image"]
-	if want := "ghcr.io/trussiumhq/trussium-operator:" + loaded.Metadata.AppVersion; image != want {
-		t.Errorf("image %v, want %s", image, want)
-	}
 	if loaded.Metadata.Version != loaded.Metadata.AppVersion {
 		t.Errorf("chart %s carries operator %s", loaded.Metadata.Version, loaded.Metadata.AppVersion)
 	}
-}
-
-// A release that is upgraded with --reuse-values brings the values of its own
-// time: whatever came later is missing, and sections may be null.
-func TestValuesOfEarlierReleasesRender(t *testing.T) {
-	for _, section := range sections(load(t).Values) {
-		for _, value := range []string{"missing", "null"} {
-			t.Run(section+" "+value, func(t *testing.T) {
-				loaded := load(t)
-				// With --reuse-values the old release's values take the place of the defaults.
-				delete(loaded.Values, section)
-				if value == "null" {
-					loaded.Values[section] = nil
-				}
-				objects := render(t, loaded, "")
-				if objects["Deployment/trussium-operator-controller-manager"] == nil {
-					t.Errorf("no Deployment among %v", names(objects))
-				}
-			})
+	for name, template := range podTemplates(t, objects) {
+		if image, want := container(t, template)["image"], "ghcr.io/trussiumhq/trussium-operator:"+loaded.Metadata.AppVersion; image != want {
+			t.Errorf("%s runs %v, want %s", name, image, want)
 		}
 	}
-	t.Run("nothing at all", func(t *testing.T) {
-		loaded := load(t)
-		loaded.Values = map[string]any{}
-		render(t, loaded, "")
-	})
 }
 
-func sections(values map[string]any) []string {
-	var result []string
-	for name := range values {
-		result = append(result, name)
+func TestLint(t *testing.T) {
+	lint := action.NewLint()
+	lint.Strict = true
+	for _, values := range []string{"", "{watchNamespace: inference, metrics: {serviceMonitor: {enabled: true}}, podDisruptionBudget: {enabled: true}}"} {
+		result := lint.Run([]string{chartDir}, parse(t, values))
+		for _, message := range result.Messages {
+			t.Log(message)
+		}
+		if len(result.Errors) > 0 || slices.ContainsFunc(result.Messages, func(m support.Message) bool { return m.Severity >= support.WarningSev }) {
+			t.Errorf("helm lint --strict with the values %q: %v", values, result.Errors)
+		}
 	}
-	slices.Sort(result)
-	return result
 }
 
-func TestValuesAreUsed(t *testing.T) {
-	objects := render(t, load(t), `
-replicaCount: 2
-image: {repository: registry.example/operator, tag: "9.9"}
-serviceAccount: {create: false, name: existing}
-crds: {upgrade: false}
-metrics: {service: {enabled: false}}
-`)
-	deployment := objects["Deployment/trussium-operator-controller-manager"]
-	if replicas, _, _ := unstructured.NestedFieldNoCopy(deployment.Object, "spec", "replicas"); fmt.Sprint(replicas) != "2" {
-		t.Errorf("replicas %v", replicas)
-	}
-	pod, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template", "spec")
-	if pod["serviceAccountName"] != "existing" {
-		t.Errorf("service account %v", pod["serviceAccountName"])
-	}
-	container := pod["containers"].([]any)[0].(map[string]any)
-	if container["image"] != "registry.example/operator:9.9" {
-		t.Errorf("image %v", container["image"])
-	}
-	for name := range objects {
-		if strings.HasPrefix(name, "ServiceAccount/") || strings.Contains(name, "metrics") {
-			t.Errorf("%s is rendered although it is turned off", name)
+// What a Pod of the chart runs must be a command of the operator that the chart belongs to.
+func TestTheOperatorHasTheCommandsOfTheChart(t *testing.T) {
+	values := "{watchNamespace: inference, logLevel: DEBUG, metrics: {service: {enabled: false}}}"
+	for name, template := range podTemplates(t, render(t, load(t), values)) {
+		arguments, _, err := unstructured.NestedStringSlice(container(t, template), "args")
+		if err != nil {
+			t.Fatal(err)
+		}
+		usage := "manager "
+		for _, argument := range arguments {
+			if !strings.HasPrefix(argument, "-") {
+				usage += argument + " "
+			}
+		}
+		var stdout, stderr strings.Builder
+		if code := cli.Run(append(arguments, "--help"), &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), usage+"[flags]") {
+			t.Errorf("%s runs %v: code %d\n%s%s", name, arguments, code, &stderr, &stdout)
 		}
 	}
 }
@@ -196,11 +117,24 @@ func TestWatchingOneNamespaceGrantsARoleThere(t *testing.T) {
 	}
 }
 
+// Somebody with rights in a few namespaces can install the operator.
+func TestAnInstallationWithoutRightsInTheCluster(t *testing.T) {
+	objects := render(t, load(t), "{watchNamespace: inference, crds: {upgrade: false}, metrics: {service: {enabled: false}}}")
+	for name, object := range objects {
+		if object.GetNamespace() == "" {
+			t.Errorf("%s is in no namespace", name)
+		}
+	}
+	if objects[deploymentName] == nil {
+		t.Errorf("no Deployment among %v", names(objects))
+	}
+}
+
 // The charts 1.0.0 to 1.0.4 were published with a role written by hand that lacked two
 // kinds, and the operator in them could not start.
 func TestTheRoleIsTheOneGeneratedFromTheCode(t *testing.T) {
 	generated := &rbacv1.ClusterRole{}
-	content, err := os.ReadFile(filepath.Join("trussium-operator", "files", "manager-role.yaml"))
+	content, err := os.ReadFile(filepath.Join(chartDir, "files", "manager-role.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,17 +179,6 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-func managerArguments(t *testing.T, objects map[string]*unstructured.Unstructured) []string {
-	t.Helper()
-	deployment := objects["Deployment/trussium-operator-controller-manager"]
-	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	arguments, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return arguments
-}
-
 func TestServiceMonitorIsOptIn(t *testing.T) {
 	const name = "ServiceMonitor/trussium-operator-controller-manager"
 	if objects := render(t, load(t), ""); objects[name] != nil {
@@ -274,39 +197,165 @@ func TestServiceMonitorIsOptIn(t *testing.T) {
 	if diff := cmp.Diff(want, endpoints[0]); diff != "" {
 		t.Errorf("endpoint (-want +got):\n%s", diff)
 	}
+	// Asked for in vain: the notes say so.
+	notes := renderRelease(t, load(t), "metrics: {service: {enabled: false}, serviceMonitor: {enabled: true}}").Info.Notes
+	if !strings.Contains(notes, "no ServiceMonitor") {
+		t.Errorf("notes:\n%s", notes)
+	}
 }
 
 // Everything about the upgrade of the CustomResourceDefinition is a hook of the
-// upgrade: in a rollback it would downgrade the CustomResourceDefinition.
+// upgrade: in a rollback it would downgrade the CustomResourceDefinition. What a failed
+// attempt has left must not be in the way of the next one.
 func TestTheCRDIsUpgradedByAHookOfTheUpgradeAlone(t *testing.T) {
-	found := 0
-	for name, object := range render(t, load(t), "") {
-		if !strings.Contains(name, "crd-upgrade") {
+	rendered := renderRelease(t, load(t), "")
+	found := map[string]int{}
+	for _, hook := range rendered.Hooks {
+		if !strings.Contains(hook.Name, "crd-upgrade") {
 			continue
 		}
-		found++
-		if hook := object.GetAnnotations()["helm.sh/hook"]; hook != "pre-upgrade" {
-			t.Errorf("%s is a hook of %q", name, hook)
+		found[hook.Kind] = hook.Weight
+		if diff := cmp.Diff([]release.HookEvent{release.HookPreUpgrade}, hook.Events); diff != "" {
+			t.Errorf("events of %s (-want +got):\n%s", hook.Kind, diff)
+		}
+		if diff := cmp.Diff([]release.HookDeletePolicy{release.HookBeforeHookCreation, release.HookSucceeded}, hook.DeletePolicies); diff != "" {
+			t.Errorf("deletion of %s (-want +got):\n%s", hook.Kind, diff)
 		}
 	}
-	if found != 4 {
-		t.Errorf("%d objects upgrade the CustomResourceDefinition, want ServiceAccount, ClusterRole, ClusterRoleBinding and Job", found)
+	want := map[string]int{"ServiceAccount": -10, "ClusterRole": -10, "ClusterRoleBinding": -10, "Job": 0}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("hooks and their weights (-want +got):\n%s", diff)
+	}
+	// A CustomResourceDefinition among the templates would be deleted by a rollback, and every runtime with it.
+	for name, object := range objectsOf(t, rendered) {
+		if object.GetKind() == "CustomResourceDefinition" {
+			t.Errorf("%s is rendered", name)
+		}
 	}
 }
 
-func TestWrongValuesAreRefused(t *testing.T) {
-	for _, values := range []string{
-		"replicaCount: two",
-		"image: {pullPolicy: Sometimes}",
-		"metrics: {service: {port: 99999}}",
-		"imagePullSecrets: [registry]",
-	} {
-		var parsed map[string]any
-		if err := yaml.Unmarshal([]byte(values), &parsed); err != nil {
+// The Service, the PodDisruptionBudget and the Deployment select by labels: only the
+// operator's Pods may have them.
+func TestOnlyTheOperatorsPodsAreSelected(t *testing.T) {
+	values := "{commonLabels: {app.kubernetes.io/name: mine}, podLabels: {app.kubernetes.io/instance: mine}, podDisruptionBudget: {enabled: true}}"
+	for _, values := range []string{"", values} {
+		objects := render(t, load(t), values)
+		selector, _, _ := unstructured.NestedStringMap(objects[deploymentName].Object, "spec", "selector", "matchLabels")
+		for name, template := range podTemplates(t, objects) {
+			labels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
+			if selected := contains(labels, selector); selected != (name == deploymentName) {
+				t.Errorf("the Pod of %s has the labels %v, selected are %v", name, labels, selector)
+			}
+		}
+		if got, _, _ := unstructured.NestedStringMap(objects["Service/trussium-operator-controller-manager-metrics"].Object, "spec", "selector"); !cmp.Equal(got, selector) {
+			t.Errorf("the Service selects %v, the Deployment %v", got, selector)
+		}
+		if budget := objects["PodDisruptionBudget/trussium-operator-controller-manager"]; budget != nil {
+			if got, _, _ := unstructured.NestedStringMap(budget.Object, "spec", "selector", "matchLabels"); !cmp.Equal(got, selector) {
+				t.Errorf("the PodDisruptionBudget selects %v, the Deployment %v", got, selector)
+			}
+		}
+	}
+}
+
+func contains(labels, selector map[string]string) bool {
+	for key, value := range selector {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// A constraint that selects nothing spreads nothing.
+func TestTopologySpreadSelectsTheOperatorsPods(t *testing.T) {
+	constraints := func(values string) any {
+		t.Helper()
+		template := podTemplates(t, render(t, load(t), values))[deploymentName]
+		found, _, _ := unstructured.NestedSlice(template, "spec", "topologySpreadConstraints")
+		return found
+	}
+	own := map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": "trussium-operator", "app.kubernetes.io/instance": "trussium-operator"}}
+	other := map[string]any{"matchLabels": map[string]any{"team": "blue"}}
+	got := constraints(`
+topologySpreadConstraints:
+- {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}
+- {maxSkew: 2, topologyKey: host, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {team: blue}}}`)
+	want := []any{
+		map[string]any{"maxSkew": int64(1), "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": own},
+		map[string]any{"maxSkew": int64(2), "topologyKey": "host", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": other},
+	}
+	if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(got)); diff != "" {
+		t.Errorf("constraints (-want +got):\n%s", diff)
+	}
+}
+
+// The names and labels of objects are text, whatever they look like.
+func TestUnusualReleaseNames(t *testing.T) {
+	long := strings.Repeat("long-", 10) + "x"
+	for name, values := range map[string]string{"123": "", "true": "", "1e3": "", long: "", "short": "fullnameOverride: " + long} {
+		client := action.NewInstall(helm())
+		client.ReleaseName, client.Namespace = name, namespace
+		rendered, err := client.Run(load(t), parse(t, values))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := chartutil.ToRenderValues(load(t), parsed, chartutil.ReleaseOptions{}, nil); err == nil {
-			t.Errorf("%q is accepted", values)
+		for key, object := range objectsOf(t, rendered) {
+			if _, _, err := unstructured.NestedStringMap(object.Object, "metadata", "labels"); err != nil {
+				t.Errorf("release %s: %s: %v", name, key, err)
+			}
+			if isLabel := !strings.HasPrefix(object.GetAPIVersion(), rbacv1.GroupName); isLabel && len(object.GetName()) > 63 {
+				t.Errorf("release %s: the name of %s has %d characters", name, key, len(object.GetName()))
+			}
+		}
+	}
+}
+
+// The commands of the documented verification, with the names of this release.
+func TestNotes(t *testing.T) {
+	notes := renderRelease(t, load(t), "").Info.Notes
+	for _, command := range []string{
+		"kubectl rollout status deployment/trussium-operator-controller-manager \\\n    -n trussium-operator-system --timeout=180s",
+		"helm test trussium-operator -n trussium-operator-system --logs",
+		"kubectl get trussiumruntime <runtime-name> -n <runtime-namespace>\n",
+		"kubectl get trussiumruntime <runtime-name> -n <runtime-namespace> -o yaml",
+		"kubectl get events -n <runtime-namespace> \\\n    --field-selector involvedObject.name=<runtime-name> \\\n    --sort-by=.lastTimestamp",
+		"kubectl port-forward svc/<runtime-name> 9000:9000 -n <runtime-namespace>",
+		"curl -fsS http://127.0.0.1:9000/health/live",
+		"curl -i http://127.0.0.1:9000/health/ready",
+		"curl -sS http://127.0.0.1:9000/v1/capabilities/availability",
+		"kind: TrussiumRuntime",
+	} {
+		if !strings.Contains(notes, command) {
+			t.Errorf("the notes lack %q:\n%s", command, notes)
+		}
+	}
+	if notes := renderRelease(t, load(t), "crds: {upgrade: false}").Info.Notes; !strings.Contains(notes, "helm show crds") {
+		t.Errorf("the notes do not say how the CustomResourceDefinition is upgraded by hand:\n%s", notes)
+	}
+}
+
+// What Artifact Hub shows must be true of the chart.
+func TestArtifactHub(t *testing.T) {
+	loaded := load(t)
+	var listed []struct{ Kind, Version, Name, DisplayName, Description string }
+	if err := yaml.UnmarshalStrict([]byte(loaded.Metadata.Annotations["artifacthub.io/crds"]), &listed); err != nil {
+		t.Fatal(err)
+	}
+	definitions := loaded.CRDObjects()
+	if len(listed) != len(definitions) {
+		t.Fatalf("%d CustomResourceDefinitions are listed, the chart has %d", len(listed), len(definitions))
+	}
+	for i, definition := range definitions {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(definition.File.Data, &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(object.Object, "spec", "versions")
+		version := versions[0].(map[string]any)["name"]
+		if got := listed[i]; got.Name != object.GetName() || got.Kind != kind || got.Version != version || got.DisplayName == "" || got.Description == "" {
+			t.Errorf("listed is %+v, the chart has %s %s %s", got, object.GetName(), kind, version)
 		}
 	}
 }

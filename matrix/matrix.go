@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -80,6 +82,11 @@ func Load(ctx context.Context, o Options) ([]plan.Cell, error) {
 	provider, err := o.provider()
 	if err != nil {
 		return nil, inputError(err)
+	}
+	for _, version := range o.Kubernetes {
+		if provider.available != nil && compat.CheckKubernetes(version) == nil && !slices.Contains(provider.available, version) {
+			return nil, inputError(fmt.Errorf("the provider %s has no Kubernetes %s: choose one of %s", o.Provider, version, strings.Join(provider.available, ", ")))
+		}
 	}
 	candidate, err := artifact.CheckoutVersion(o.Repository)
 	if err != nil {
@@ -192,7 +199,7 @@ func (p *prepared) cell(ctx context.Context, planned plan.Cell) (*evidence.Cell,
 		Dir:      filepath.Join(p.runDir, "cells", spec.ID),
 		Provider: p.provider.clusters, Attach: p.provider.attach,
 		Mirrors: p.registry.Mirrors(), Local: p.registry.Local,
-		Scenarios: p.scenarios, Store: store,
+		Trees: p.trees, Scenarios: p.scenarios, Store: store,
 		Observe: p.options.Observer, Retain: p.options.Retain,
 	}
 	var result *evidence.Cell
@@ -213,7 +220,7 @@ func skipped(spec cell.Spec, planned plan.Cell) *evidence.Cell {
 	now := time.Now().UTC()
 	return &evidence.Cell{
 		APIVersion: evidence.APIVersion, Kind: evidence.Kind, ID: spec.ID, Key: spec.Key,
-		Upgrade: spec.Upgrade, From: spec.From, To: spec.To, Runtime: spec.Runtime, Tool: spec.Tool,
+		Upgrade: spec.Upgrade, From: spec.From, Via: spec.Through, To: spec.To, Runtime: spec.Runtime, Tool: spec.Tool,
 		Cluster: evidence.Cluster{Provider: planned.Provider, Kubernetes: planned.Kubernetes},
 		Started: now, Finished: &now, Verdict: evidence.NotRun,
 		Reason: fmt.Sprintf("%s: %s", planned.Skip.Code, planned.Skip.Text), Reproduce: spec.Reproduce,
@@ -225,6 +232,10 @@ func (p *prepared) publish(results []*evidence.Cell) error {
 	store := evidence.Store{Dir: filepath.Join(p.options.Repository, EvidenceDir)}
 	for _, result := range results {
 		if result == nil || result.Verdict == evidence.Unfinished {
+			continue
+		}
+		// A cluster that failed says nothing about the product: it takes no proof away.
+		if previous, err := store.Load(result.ID); result.Verdict == evidence.Infrastructure && err == nil && previous.Verdict.Final() {
 			continue
 		}
 		if err := store.Save(result); err != nil {

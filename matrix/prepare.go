@@ -16,7 +16,10 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/cell"
+	"github.com/trussiumhq/trussium-operator/matrix/check/static"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/git"
 	"github.com/trussiumhq/trussium-operator/matrix/plan"
 	"github.com/trussiumhq/trussium-operator/matrix/scenario"
 )
@@ -34,6 +37,8 @@ type prepared struct {
 	checkout  artifact.Release
 	releases  map[string]artifact.Release
 	runtimes  map[string]artifact.Artifact
+	// trees are the source trees of the releases and of the checkout, by version.
+	trees map[string]*static.Tree
 	// controls are the content keys of the control planes, by Kubernetes version.
 	controls map[string]string
 	// common are the key inputs that all cells share.
@@ -59,6 +64,9 @@ func prepare(ctx context.Context, o Options, cells []plan.Cell) (*prepared, erro
 	if err := p.inputs(); err != nil {
 		return nil, err
 	}
+	if err := p.plant(ctx, cells); err != nil {
+		return nil, err
+	}
 	var artifacts []artifact.Artifact
 	for _, release := range append(values(p.releases), p.checkout) {
 		artifacts = append(artifacts, release.Chart, release.Image)
@@ -67,6 +75,47 @@ func prepare(ctx context.Context, o Options, cells []plan.Cell) (*prepared, erro
 		return nil, err
 	}
 	return p, nil
+}
+
+// plant gets the source trees that the static checks read.
+func (p *prepared) plant(ctx context.Context, cells []plan.Cell) error {
+	tools := static.Tools{Repository: p.options.Repository, CacheDir: p.options.CacheDir}
+	p.trees = map[string]*static.Tree{p.checkout.Version: static.NewTree(p.options.Repository, tools)}
+	for _, c := range cells {
+		for _, listed := range append([]compat.OperatorRelease{c.From}, c.Through...) {
+			release := p.releases[listed.Version]
+			if p.trees[listed.Version] != nil || release.Commit == "" {
+				continue
+			}
+			dir := filepath.Join(p.runDir, "trees", release.Commit)
+			if err := p.extract(ctx, release.Commit, dir); err != nil {
+				return err
+			}
+			p.trees[listed.Version] = static.NewTree(dir, tools)
+		}
+	}
+	return nil
+}
+
+// extract keeps the tree of a commit in dir, which is whole or not there.
+func (p *prepared) extract(ctx context.Context, commit, dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	temp := dir + ".tmp"
+	if err := os.RemoveAll(temp); err != nil {
+		return fmt.Errorf("keep the source of commit %s: %w", commit, err)
+	}
+	if err := os.MkdirAll(temp, 0o755); err != nil {
+		return fmt.Errorf("keep the source of commit %s: %w", commit, err)
+	}
+	if err := (git.Repository{Dir: p.options.Repository}).Extract(ctx, commit, temp); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return fmt.Errorf("keep the source of commit %s: %w", commit, err)
+	}
+	return nil
 }
 
 // serve starts the registry where the one of the run before was: a cluster that was retained pulls
@@ -134,9 +183,12 @@ func (p *prepared) build(ctx context.Context, cells []plan.Cell) error {
 
 // buildFor resolves the artifacts of one cell that no earlier one had resolved.
 func (p *prepared) buildFor(ctx context.Context, builder *artifact.Builder, c plan.Cell, task func(string, func(func(string)) error) error) error {
-	if _, done := p.releases[c.From.Version]; !done {
-		if err := task("operator "+c.From.Version, func(func(string)) (err error) {
-			p.releases[c.From.Version], err = builder.Release(ctx, c.From.Version, c.From.Commit)
+	for _, release := range append([]compat.OperatorRelease{c.From}, c.Through...) {
+		if _, done := p.releases[release.Version]; done {
+			continue
+		}
+		if err := task("operator "+release.Version, func(func(string)) (err error) {
+			p.releases[release.Version], err = builder.Release(ctx, release.Version, release.Commit)
 			return err
 		}); err != nil {
 			return err
@@ -212,13 +264,16 @@ func (p *prepared) spec(c plan.Cell) cell.Spec {
 			Row: c.Row.ID, Values: string(c.Row.Values), CRDs: string(c.Row.CRDs),
 			Rollback: string(c.Row.Rollback), RollbackReason: c.Row.RollbackReason,
 		},
-		From: toRelease(p.releases[c.From.Version]), To: toRelease(p.checkout),
+		From: p.release(c.From), To: toRelease(p.checkout),
 		Runtime:    evidence.RuntimeImages{Baseline: toArtifact(p.runtimes[c.Baseline.ImageTag]), Target: toArtifact(p.runtimes[c.Target.ImageTag])},
 		Kubernetes: c.Kubernetes, Tool: p.tool,
 		Reproduce: "go run ./tools/matrix run --fresh --retain --cell " + c.ID,
 	}
-	for _, defect := range c.From.KnownDefects {
-		spec.From.KnownDefects = append(spec.From.KnownDefects, fmt.Sprintf("%s: %s", defect.ID, defect.Summary))
+	if len(p.options.Kubernetes) > 0 { // the file may not name the version
+		spec.Reproduce += " --kubernetes " + c.Kubernetes
+	}
+	for _, release := range c.Through {
+		spec.Through = append(spec.Through, p.release(release))
 	}
 	inputs := map[string]string{"control": p.controls[c.Kubernetes]}
 	for name, a := range map[string]evidence.Artifact{
@@ -227,11 +282,24 @@ func (p *prepared) spec(c plan.Cell) cell.Spec {
 	} {
 		inputs[name] = a.Digest
 	}
+	for i, release := range spec.Through {
+		inputs[fmt.Sprintf("through.%d.chart", i)] = release.Chart.Digest
+		inputs[fmt.Sprintf("through.%d.image", i)] = release.Image.Digest
+	}
 	for name, value := range p.common {
 		inputs[name] = value
 	}
 	spec.Key = c.Key(inputs)
 	return spec
+}
+
+// release is a listed release with what is declared about it.
+func (p *prepared) release(listed compat.OperatorRelease) evidence.Release {
+	release := toRelease(p.releases[listed.Version])
+	for _, defect := range listed.KnownDefects {
+		release.KnownDefects = append(release.KnownDefects, fmt.Sprintf("%s: %s", defect.ID, defect.Summary))
+	}
+	return release
 }
 
 func toRelease(r artifact.Release) evidence.Release {

@@ -33,6 +33,9 @@ func (o Options) provider() (provider, error) {
 		clusters:  embedded.Provider{Repository: o.Repository, CacheDir: o.CacheDir},
 		available: embedded.KubernetesVersions(),
 		prepare: func(ctx context.Context, kubernetes string, progress func(string)) (string, error) {
+			if err := embedded.Preflight(ctx, true); err != nil {
+				return "", err // before a build that takes minutes
+			}
 			_, key, err := embedded.Build(ctx, o.Repository, o.CacheDir, kubernetes, progress)
 			return key, err
 		},

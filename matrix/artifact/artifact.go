@@ -12,6 +12,8 @@ const (
 	OperatorRepository = "ghcr.io/trussiumhq/trussium-operator"
 	RuntimeRepository  = "ghcr.io/trussiumhq/trussium"
 	ChartRepository    = "ghcr.io/trussiumhq/charts/trussium-operator"
+	// SimulatorRepository is that of the runtime's simulator under its own name.
+	SimulatorRepository = "ghcr.io/trussiumhq/trussium-runtimesim"
 )
 
 // Artifact is an image or a chart in the cache.

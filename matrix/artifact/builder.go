@@ -13,9 +13,11 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
 )
 
-// Paths in a checkout of this repository.
+// ChartPath is the folder, in a checkout of this repository, of the chart.
+const ChartPath = "charts/trussium-operator"
+
+// Paths of the programs.
 const (
-	chartPath     = "charts/trussium-operator"
 	operatorPath  = "operator"
 	simulatorPath = "tools/runtimesim"
 )
@@ -52,7 +54,7 @@ func (b *Builder) Checkout(ctx context.Context) (Release, error) {
 	if err != nil {
 		return Release{}, gitError(err)
 	}
-	packaged, err := packageChart(filepath.Join(b.Repository, chartPath))
+	packaged, err := packageChart(filepath.Join(b.Repository, ChartPath))
 	if err != nil {
 		return Release{}, err
 	}
@@ -61,22 +63,12 @@ func (b *Builder) Checkout(ctx context.Context) (Release, error) {
 		return Release{}, err
 	}
 	tag := imageTag(packaged.metadata)
-	program, err := b.program(ctx, "./"+operatorPath)
-	if err != nil {
-		return Release{}, err
-	}
-	program.LDFlags = versionFlag(tag)
-	binary, err := b.cached(ctx, program)
+	binary, err := b.operatorProgram(ctx, tag)
 	if err != nil {
 		return Release{}, err
 	}
 	// Without the commit among its labels, the image stays the same when a commit does not touch it.
-	spec := operatorImage(tag, "", b.arch())
-	key, err := imageKey(spec, binary)
-	if err != nil {
-		return Release{}, err
-	}
-	image, err := b.store().putImage(key, spec, binary)
+	image, err := b.imageOf(operatorImage(tag, "", b.arch()), binary)
 	if err != nil {
 		return Release{}, err
 	}
@@ -151,7 +143,7 @@ func (b *Builder) buildCommit(ctx context.Context, version, commit string, part 
 	if err := (git.Repository{Dir: b.Repository}).Extract(ctx, commit, tree); err != nil {
 		return entry{}, entry{}, gitError(err)
 	}
-	packaged, err := packageChart(filepath.Join(tree, chartPath))
+	packaged, err := packageChart(filepath.Join(tree, ChartPath))
 	if err != nil {
 		return entry{}, entry{}, err
 	}
@@ -175,7 +167,7 @@ func (b *Builder) buildCommit(ctx context.Context, version, commit string, part 
 
 // operatorImage describes the operator image. The revision is left out if it is empty.
 func operatorImage(tag, revision, arch string) imageSpec {
-	labels := labels("trussium-operator", tag)
+	labels := labels(OperatorTitle, tag)
 	if revision != "" {
 		labels["org.opencontainers.image.revision"] = revision
 	}

@@ -35,15 +35,24 @@ type chartPackage struct {
 
 // CheckoutVersion is the version of the chart in a checkout: that of the candidate.
 func CheckoutVersion(repository string) (string, error) {
-	file := filepath.Join(repository, chartPath, chartutil.ChartfileName)
-	metadata, err := chartutil.LoadChartfile(file)
+	metadata, err := CheckoutMetadata(repository)
 	if err != nil {
-		return "", badInput(fmt.Errorf("read the version of the checkout from %s: %w", file, err))
-	}
-	if metadata.Version == "" {
-		return "", badInput(fmt.Errorf("read the version of the checkout from %s: it has no version", file))
+		return "", err
 	}
 	return metadata.Version, nil
+}
+
+// CheckoutMetadata is what the chart in a checkout says of itself. It has a version.
+func CheckoutMetadata(repository string) (*chart.Metadata, error) {
+	file := filepath.Join(repository, ChartPath, chartutil.ChartfileName)
+	metadata, err := chartutil.LoadChartfile(file)
+	if err != nil {
+		return nil, badInput(fmt.Errorf("read the version of the checkout from %s: %w", file, err))
+	}
+	if metadata.Version == "" {
+		return nil, badInput(fmt.Errorf("read the version of the checkout from %s: it has no version", file))
+	}
+	return metadata, nil
 }
 
 // imageTag is the tag of the operator image that the chart names by default.

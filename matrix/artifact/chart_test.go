@@ -22,7 +22,7 @@ func TestChartIsReproducible(t *testing.T) {
 	for _, stamp := range []time.Time{time.Unix(1, 0), time.Now()} {
 		dir := t.TempDir()
 		writeFiles(t, dir, sourceFiles("0.3.1"))
-		chartDir := filepath.Join(dir, chartPath)
+		chartDir := filepath.Join(dir, ChartPath)
 		if err := os.Chtimes(filepath.Join(chartDir, "values.yaml"), stamp, stamp); err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestChartIsReproducible(t *testing.T) {
 func TestChartArchiveHasNoTimes(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, sourceFiles("0.3.1"))
-	packaged, err := packageChart(filepath.Join(dir, chartPath))
+	packaged, err := packageChart(filepath.Join(dir, ChartPath))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestChartArchiveHasNoTimes(t *testing.T) {
 func TestHelmPull(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, sourceFiles("0.3.1"))
-	packaged, err := packageChart(filepath.Join(dir, chartPath))
+	packaged, err := packageChart(filepath.Join(dir, ChartPath))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestPackageBrokenChart(t *testing.T) {
 			dir := t.TempDir()
 			writeFiles(t, dir, sourceFiles("0.3.1"))
 			writeFiles(t, dir, change)
-			chartDir := filepath.Join(dir, chartPath)
+			chartDir := filepath.Join(dir, ChartPath)
 			if _, err := packageChart(chartDir); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), chartDir) {
 				t.Errorf("got %v, want bad input that names the chart", err)
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 )
 
-// epoch is the time of everything in an image: a real one would change the digest.
+// epoch is the time of everything that has no time of its own: the one of the build would change the digest.
 var epoch = time.Unix(0, 0).UTC()
 
 // imageSpec describes an image of one static binary in an otherwise empty root.
@@ -37,6 +37,8 @@ type imageSpec struct {
 	Arch string
 	// Labels are the labels of the image.
 	Labels map[string]string
+	// Created is the time that the image says it was made at. Default: the epoch.
+	Created time.Time `json:",omitzero"`
 }
 
 // build is the image with the binary that the file holds. Its layer is compressed while it is
@@ -51,10 +53,14 @@ func (s imageSpec) build(file string) (v1.Image, error) {
 	if s.Port != 0 {
 		config.ExposedPorts = map[string]struct{}{fmt.Sprintf("%d/tcp", s.Port): {}}
 	}
+	created := v1.Time{Time: epoch}
+	if !s.Created.IsZero() {
+		created = v1.Time{Time: s.Created.UTC()}
+	}
 	image := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
 	image = mutate.ConfigMediaType(image, types.OCIConfigJSON)
 	image, err := mutate.ConfigFile(image, &v1.ConfigFile{
-		Created:      v1.Time{Time: epoch},
+		Created:      created,
 		OS:           "linux",
 		Architecture: s.Arch,
 		Config:       config,
@@ -65,7 +71,7 @@ func (s imageSpec) build(file string) (v1.Image, error) {
 	}
 	return mutate.Append(image, mutate.Addendum{
 		Layer:   stream.NewLayer(s.layer(file), stream.WithMediaType(types.OCILayer)),
-		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "matrix", Comment: "static binary " + s.Path},
+		History: v1.History{Created: created, CreatedBy: "matrix", Comment: "static binary " + s.Path},
 	})
 }
 
@@ -118,6 +124,15 @@ func imageKey(spec imageSpec, file string) (string, error) {
 		return "", err
 	}
 	return contentkey.Of(map[string]string{"recipe": recipe, "binary": digest, "image": string(description)}), nil
+}
+
+// imageOf is the image of the binary that the file holds, from the cache if it is there.
+func (b *Builder) imageOf(spec imageSpec, file string) (entry, error) {
+	key, err := imageKey(spec, file)
+	if err != nil {
+		return entry{}, err
+	}
+	return b.store().putImage(key, spec, file)
 }
 
 // putImage keeps the image of the binary that the file holds.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 // Mirror is a registry that stands in for another one.
@@ -28,19 +29,24 @@ func ParseMirror(text string) (Mirror, error) {
 		return Mirror{}, badInput(fmt.Errorf("mirror %q: leave the scheme out and write %s=%s", text, host, scheme))
 	}
 	mirror := Mirror{Host: host, Base: base}
-	if _, err := name.NewTag(mirror.rewrite(host+"/repository:tag"), name.StrictValidation); err != nil {
+	if _, err := name.NewTag(mirror.Rewrite(host+"/repository:tag"), name.StrictValidation); err != nil {
 		return Mirror{}, badInput(fmt.Errorf("mirror %q: %w", text, err))
 	}
 	return mirror, nil
 }
 
-// rewrite is the reference at the mirror, or as it was if it is for another registry.
-func (m Mirror) rewrite(ref string) string {
+// Rewrite is the reference at the mirror, or as it was if it is for another registry.
+func (m Mirror) Rewrite(ref string) string {
 	host, path, found := strings.Cut(ref, "/")
 	if !found || host != m.Host {
 		return ref
 	}
 	return m.Base + "/" + path
+}
+
+// Transport is how registries are talked to: by plain HTTP on loopback only.
+func Transport() http.RoundTripper {
+	return plainHTTPOnLoopback{remote.DefaultTransport}
 }
 
 // plainHTTPOnLoopback refuses plain HTTP to other machines, where anyone on the way could

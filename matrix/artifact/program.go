@@ -43,6 +43,25 @@ func (b *Builder) program(ctx context.Context, pkg string) (gobuild.Program, err
 	return gobuild.Program{Dir: b.Repository, Package: pkg, GOOS: "linux", GOARCH: b.arch(), Inputs: inputs}, nil
 }
 
+// operatorProgram builds the operator of the checkout with the version that it calls itself.
+func (b *Builder) operatorProgram(ctx context.Context, version string) (string, error) {
+	program, err := b.program(ctx, "./"+operatorPath)
+	if err != nil {
+		return "", err
+	}
+	program.LDFlags = versionFlag(version)
+	return b.cached(ctx, program)
+}
+
+// simulatorProgram builds the runtime's simulator of the checkout.
+func (b *Builder) simulatorProgram(ctx context.Context) (string, error) {
+	program, err := b.program(ctx, "./"+simulatorPath)
+	if err != nil {
+		return "", err
+	}
+	return b.cached(ctx, program)
+}
+
 // cached builds a program of the checkout unless the cache has it.
 func (b *Builder) cached(ctx context.Context, program gobuild.Program) (string, error) {
 	path, err := program.Cached(ctx, b.CacheDir, b.Progress)

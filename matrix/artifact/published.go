@@ -29,7 +29,7 @@ type Published struct {
 // location is where a published reference is pulled from.
 func (p *Published) location(ref string) string {
 	for _, mirror := range p.Mirrors {
-		if rewritten := mirror.rewrite(ref); rewritten != ref {
+		if rewritten := mirror.Rewrite(ref); rewritten != ref {
 			return rewritten
 		}
 	}
@@ -71,7 +71,7 @@ func (b *Builder) pull(ctx context.Context, ref string) (Artifact, error) {
 		remote.WithContext(ctx),
 		remote.WithPlatform(platform),
 		remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(plainHTTPOnLoopback{remote.DefaultTransport}),
+		remote.WithTransport(Transport()),
 	}
 	descriptor, err := remote.Get(tag, options...)
 	if err != nil {

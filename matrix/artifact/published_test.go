@@ -120,7 +120,7 @@ func publishedChart(t *testing.T) v1.Image {
 	t.Helper()
 	dir := t.TempDir()
 	writeFiles(t, dir, sourceFiles("0.3.1"))
-	packaged, err := packageChart(filepath.Join(dir, chartPath))
+	packaged, err := packageChart(filepath.Join(dir, ChartPath))
 	if err != nil {
 		t.Fatal(err)
 	}

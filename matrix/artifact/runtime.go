@@ -63,32 +63,22 @@ func (b *Builder) simulate(ctx context.Context, tag string, variant Variant) (Ar
 	if variant != VariantNone {
 		tag += "-" + string(variant)
 	}
-	program, err := b.program(ctx, "./"+simulatorPath)
+	binary, err := b.simulatorProgram(ctx)
 	if err != nil {
 		return Artifact{}, err
 	}
-	binary, err := b.cached(ctx, program)
-	if err != nil {
-		return Artifact{}, err
-	}
-	spec := imageSpec{
-		Path:   "/trussium",
-		Cmd:    append([]string{"--version=" + tag}, flags...),
-		User:   "10001:10001",
-		Port:   9000,
-		Arch:   b.arch(),
-		Labels: labels("trussium", tag),
-	}
-	spec.Labels[simulatedLabel] = "true"
-	key, err := imageKey(spec, binary)
-	if err != nil {
-		return Artifact{}, err
-	}
-	image, err := b.store().putImage(key, spec, binary)
+	image, err := b.imageOf(simulatorImage("trussium", tag, append([]string{"--version=" + tag}, flags...), b.arch()), binary)
 	if err != nil {
 		return Artifact{}, err
 	}
 	artifact := image.artifact(RuntimeRepository + ":" + tag)
 	artifact.Simulated = true
 	return artifact, nil
+}
+
+// simulatorImage describes an image of the simulator with the arguments.
+func simulatorImage(title, version string, args []string, arch string) imageSpec {
+	labels := labels(title, version)
+	labels[simulatedLabel] = "true"
+	return imageSpec{Path: "/trussium", Cmd: args, User: "10001:10001", Port: 9000, Arch: arch, Labels: labels}
 }

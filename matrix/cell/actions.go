@@ -27,6 +27,10 @@ const (
 	runtimeNamespace  = "runtimes"
 	runtimeName       = "assistant"
 	runtimeReplicas   = 2
+	// newestName is the runtime that uses every feature of the candidate.
+	newestName = "newest"
+	// rollingReplicas are so many that their roll outlasts the operator's hand-over.
+	rollingReplicas = 3
 )
 
 // requestTimeout bounds a request of the tool to the API server.
@@ -74,6 +78,39 @@ func (r *run) connect(ctx context.Context) error {
 	}
 	r.observed = version.GitVersion
 	return ctx.Err()
+}
+
+// brokenPatience is how long a release that is known to be broken may show that it is not.
+const brokenPatience = 20 * time.Second
+
+// broken tells that the release is declared to be unable to do its work.
+func broken(release evidence.Release) bool {
+	return len(release.KnownDefects) > 0
+}
+
+// earlier is the target as the operator of the earlier release sees it, candidate as the newer one does.
+func (r *run) earlier() check.Target { return withFeatures(r.target, r.state.EarlierFeatures) }
+
+func (r *run) candidate() check.Target { return withFeatures(r.target, r.state.CandidateFeatures) }
+
+func withFeatures(target check.Target, features []string) check.Target {
+	target.Features = features
+	return target
+}
+
+// both is the target with the runtime that uses the newest fields.
+func both(target check.Target) check.Target {
+	target.Runtimes = []string{runtimeName, newestName}
+	return target
+}
+
+// features are those of a chart's release.
+func features(chart *helm.Chart) ([]string, error) {
+	crd, err := check.ParseCRD(chart.CRDs())
+	if err != nil {
+		return nil, err
+	}
+	return check.FeaturesOf(crd), nil
 }
 
 func splitImage(ref string) (repository, tag string) {
@@ -124,10 +161,17 @@ func install(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return result, err
 	}
+	if r.state.EarlierFeatures, err = features(chart); err != nil {
+		return failedAction(result, err)
+	}
 	r.progress("helm install " + releaseName + " " + r.spec.From.Version)
 	r.state.Installed, err = helmClient.Install(ctx, releaseName, chart, nil)
 	if err != nil {
 		return failedAction(result, err)
+	}
+	if broken(r.spec.From) {
+		result.See("helm install made revision %d with chart %s", r.state.Installed.Revision, r.state.Installed.ChartVersion)
+		return result, nil // baseline-alive judges what became of it
 	}
 	r.progress("waiting for the operator to lead")
 	return check.AwaitHandover(ctx, r.target, &check.Snapshot{}, r.spec.From.Image.Ref)
@@ -153,7 +197,11 @@ func upgrade(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	r.load = check.StartLoad(ctx, r.target.ServiceClient(runtimeName))
+	if r.state.CandidateFeatures, err = features(chart); err != nil {
+		return failedAction(result, err)
+	}
+	// It outlives this step: the traffic check, or the end of the cell, stops it.
+	r.load = check.StartLoad(context.WithoutCancel(ctx), r.target.ServiceClient(runtimeName))
 	if r.spec.Upgrade.CRDs == "apply" {
 		r.progress("kubectl apply --server-side --force-conflicts -f crds/")
 		crd, err := check.ParseCRD(chart.CRDs())
@@ -176,7 +224,7 @@ func upgrade(ctx context.Context, r *run) (check.Result, error) {
 
 func rollBackChart(ctx context.Context, r *run) (check.Result, error) {
 	var result check.Result
-	snapshot, err := check.Observe(ctx, r.target)
+	snapshot, err := check.Observe(ctx, both(r.earlier()))
 	if err != nil {
 		return result, err
 	}
@@ -189,6 +237,128 @@ func rollBackChart(ctx context.Context, r *run) (check.Result, error) {
 	if err := helmClient.Rollback(releaseName, r.state.Installed.Revision); err != nil {
 		return failedAction(result, err)
 	}
+	r.state.RolledBack = time.Now()
 	result.See("helm rollback to revision %d", r.state.Installed.Revision)
 	return result, nil
+}
+
+// passThrough upgrades the chart to a release on the way. One that is known to be broken must
+// show it: its operator never takes over.
+func passThrough(to evidence.Release) func(context.Context, *run) (check.Result, error) {
+	return func(ctx context.Context, r *run) (check.Result, error) {
+		var result check.Result
+		helmClient, err := r.helm()
+		if err != nil {
+			return result, err
+		}
+		chart, err := r.pull(helmClient, to.Chart)
+		if err != nil {
+			return result, err
+		}
+		before, err := check.Observe(ctx, r.target)
+		if err != nil {
+			return result, err
+		}
+		r.progress("helm upgrade " + releaseName + " " + to.Version)
+		release, err := helmClient.Upgrade(ctx, releaseName, chart, helm.Values(r.spec.Upgrade.Values), nil)
+		if err != nil {
+			return failedAction(result, err)
+		}
+		result.See("helm upgrade made revision %d with chart %s", release.Revision, release.ChartVersion)
+		target := r.target
+		if broken(to) {
+			target.Patience = brokenPatience
+		}
+		taken, err := check.AwaitHandover(ctx, target, before, to.Image.Ref)
+		switch {
+		case err != nil:
+			return result, err
+		case !broken(to):
+			result.Add(taken)
+		case taken.Outcome() == evidence.Passed:
+			result.Fail("the operator of %s took over, although it is declared to have a known defect: %s", to.Version, to.KnownDefects[0])
+		default:
+			result.See("broken as declared (%s): %s", to.KnownDefects[0], taken.Reason())
+		}
+		after, err := check.Observe(ctx, r.target)
+		if err != nil {
+			return result, err
+		}
+		result.Add(check.CompareWorkload(before, after))
+		return result, nil
+	}
+}
+
+// forwardAgain upgrades the rolled back chart again, while a runtime image is rolling.
+func forwardAgain(ctx context.Context, r *run) (check.Result, error) {
+	target := r.earlier()
+	result, err := check.SetReplicas(ctx, target, rollingReplicas)
+	if err != nil || len(result.Failures) > 0 {
+		return result, err
+	}
+	if r.state.BeforeRoll, err = check.Observe(ctx, target); err != nil {
+		return result, err
+	}
+	helmClient, err := r.helm()
+	if err != nil {
+		return result, err
+	}
+	chart, err := r.pull(helmClient, r.spec.To.Chart)
+	if err != nil {
+		return result, err
+	}
+	r.progress("helm upgrade " + releaseName + " " + r.spec.To.Version)
+	release, err := helmClient.Upgrade(ctx, releaseName, chart, helm.Values(r.spec.Upgrade.Values), nil)
+	if err != nil {
+		return failedAction(result, err)
+	}
+	result.See("helm upgrade made revision %d with chart %s", release.Revision, release.ChartVersion)
+	// The new pod starts; until it is Ready the old operator leads, and begins the roll.
+	_, tag := splitImage(r.spec.Runtime.Target.Ref)
+	rolls, err := check.StartRoll(ctx, target, tag)
+	result.Add(rolls)
+	if err != nil || len(rolls.Failures) > 0 {
+		return result, err
+	}
+	r.state.RollBegan = time.Now()
+	taken, err := check.AwaitHandover(ctx, r.candidate(), r.state.BeforeRoll, r.spec.To.Image.Ref)
+	result.Add(taken)
+	return result, err
+}
+
+// reinstall removes the release and installs the candidate afresh.
+func reinstall(ctx context.Context, r *run) (check.Result, error) {
+	target := r.candidate()
+	before, err := check.Observe(ctx, target)
+	if err != nil {
+		return check.Result{}, err
+	}
+	helmClient, err := r.helm()
+	if err != nil {
+		return check.Result{}, err
+	}
+	chart, err := r.pull(helmClient, r.spec.To.Chart)
+	if err != nil {
+		return check.Result{}, err
+	}
+	r.progress("helm uninstall " + releaseName)
+	if err := helmClient.Uninstall(releaseName); err != nil {
+		return failedAction(check.Result{}, err)
+	}
+	result, err := check.AwaitUninstalled(ctx, target, before)
+	if err != nil || len(result.Failures) > 0 {
+		return result, err
+	}
+	r.progress("helm install " + releaseName + " " + r.spec.To.Version)
+	if _, err := helmClient.Install(ctx, releaseName, chart, nil); err != nil {
+		return failedAction(result, err)
+	}
+	taken, err := check.AwaitHandover(ctx, target, before, r.spec.To.Image.Ref)
+	result.Add(taken)
+	if err != nil || len(taken.Failures) > 0 {
+		return result, err
+	}
+	kept, err := check.CompareReinstalled(ctx, target, before)
+	result.Add(kept)
+	return result, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/check/static"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 	"github.com/trussiumhq/trussium-operator/matrix/scenario"
@@ -23,7 +24,9 @@ type Spec struct {
 	Upgrade evidence.Upgrade
 	// From is the release that is installed first, To the one that it is upgraded to.
 	From, To evidence.Release
-	Runtime  evidence.RuntimeImages
+	// Through are the releases on the way.
+	Through []evidence.Release
+	Runtime evidence.RuntimeImages
 	// Kubernetes is the wanted version without a leading v; empty for the provider's default.
 	Kubernetes string
 	Tool       evidence.Tool
@@ -43,6 +46,8 @@ type Environment struct {
 	// reference as the local registry has it.
 	Mirrors map[string]string
 	Local   func(ref string) string
+	// Trees are the source trees of the releases, by version; a release without one was published.
+	Trees map[string]*static.Tree
 	// Scenarios runs chainsaw.
 	Scenarios scenario.Runner
 	// Store gets the evidence after every step.
@@ -86,7 +91,7 @@ func Run(ctx context.Context, spec Spec, env Environment) (*evidence.Cell, error
 			return r.document, fmt.Errorf("cell %s: %w", spec.ID, err)
 		}
 	}
-	r.document.Verdict, r.document.Reason = judge(r.document, len(spec.From.KnownDefects) > 0)
+	r.document.Verdict, r.document.Reason = judge(r.document, broken(spec.From))
 	finished := time.Now().UTC()
 	r.document.Finished = &finished
 	return r.document, r.save()
@@ -134,7 +139,7 @@ func (r *run) resume(ctx context.Context) int {
 	r.document = &evidence.Cell{
 		APIVersion: evidence.APIVersion, Kind: evidence.Kind,
 		ID: r.spec.ID, Key: r.spec.Key,
-		Upgrade: r.spec.Upgrade, From: r.spec.From, To: r.spec.To, Runtime: r.spec.Runtime,
+		Upgrade: r.spec.Upgrade, From: r.spec.From, Via: r.spec.Through, To: r.spec.To, Runtime: r.spec.Runtime,
 		Tool: r.spec.Tool, Reproduce: r.spec.Reproduce,
 		Started: time.Now().UTC(), Verdict: evidence.Unfinished,
 	}
@@ -144,11 +149,11 @@ func (r *run) resume(ctx context.Context) int {
 // step runs one step and records its result.
 func (r *run) step(ctx context.Context, step step) error {
 	r.current = evidence.Step{ID: step.id, Phase: step.phase, Started: time.Now().UTC(), Check: step.check, Claim: step.claim}
-	if reason := notReached(r.document, step); reason != "" {
-		return r.skip(reason)
-	}
 	if step.skip != "" {
 		return r.skip(step.skip)
+	}
+	if reason := notReached(r.document, step); reason != "" {
+		return r.skip(reason)
 	}
 	r.env.Observe.StepStarted(r.spec.ID, r.current)
 	stepCtx, release := r.whileClusterLives(ctx)
@@ -157,6 +162,9 @@ func (r *run) step(ctx context.Context, step step) error {
 		err = errClusterEnded
 	}
 	release()
+	if errors.Is(err, static.ErrNotApplicable) {
+		return r.skip(err.Error())
+	}
 	r.current.Seconds = float64(time.Since(r.current.Started).Milliseconds()) / 1000
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted in step %s: %w", step.id, ctx.Err())

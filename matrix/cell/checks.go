@@ -27,28 +27,21 @@ func createRuntime(ctx context.Context, r *run) (check.Result, error) {
 	if err := r.target.Client.Create(ctx, namespace); err != nil {
 		return result, fmt.Errorf("create namespace %s: %w", runtimeNamespace, err)
 	}
-	object := r.target.RuntimeObject(runtimeName)
-	if err := unstructured.SetNestedField(object.Object, int64(runtimeReplicas), "spec", "replicas"); err != nil {
-		return result, err
-	}
+	object := r.earlier().RuntimeObject(runtimeName, runtimeReplicas)
 	if err := r.target.Client.Create(ctx, object); err != nil {
 		return result, fmt.Errorf("create TrussiumRuntime %s: %w", runtimeName, err)
 	}
-	if r.brokenBaseline() {
+	if broken(r.spec.From) {
 		result.See("TrussiumRuntime %s/%s was created under a release that is known to be broken", runtimeNamespace, runtimeName)
 		return result, nil
 	}
 	return check.AwaitReady(ctx, r.target, runtimeName)
 }
 
-func (r *run) brokenBaseline() bool {
-	return len(r.spec.From.KnownDefects) > 0
-}
-
 // baselineAlive judges the release that the cell starts from. One with a known defect must show it.
 func baselineAlive(ctx context.Context, r *run) (check.Result, error) {
-	result, err := check.Alive(ctx, r.target)
-	if err != nil || !r.brokenBaseline() {
+	result, err := check.Alive(ctx, r.earlier())
+	if err != nil || !broken(r.spec.From) {
 		return result, err
 	}
 	var expected check.Result
@@ -65,7 +58,33 @@ func snapshotBefore(ctx context.Context, r *run) (check.Result, error) {
 }
 
 func snapshotAfter(ctx context.Context, r *run) (check.Result, error) {
-	return r.snapshot(ctx, &r.state.After)
+	result, err := r.snapshot(ctx, &r.state.After)
+	if err != nil {
+		return result, err
+	}
+	r.state.Upgraded, err = r.releaseObjects(ctx)
+	return result, err
+}
+
+// releaseObjects are the objects of the installed release as they are in the cluster.
+func (r *run) releaseObjects(ctx context.Context) ([]unstructured.Unstructured, error) {
+	helmClient, err := r.helm()
+	if err != nil {
+		return nil, err
+	}
+	release, err := helmClient.Current(releaseName)
+	if err != nil {
+		return nil, err
+	}
+	return check.ObserveRelease(ctx, r.target, release.Manifest)
+}
+
+func freshEqualsUpgraded(ctx context.Context, r *run) (check.Result, error) {
+	fresh, err := r.releaseObjects(ctx)
+	if err != nil {
+		return check.Result{}, err
+	}
+	return check.CompareReleases(r.state.Upgraded, fresh), nil
 }
 
 func (r *run) snapshot(ctx context.Context, into **check.Snapshot) (check.Result, error) {
@@ -90,11 +109,35 @@ func liveRBAC(ctx context.Context, r *run) (check.Result, error) {
 }
 
 func handover(ctx context.Context, r *run) (check.Result, error) {
-	return check.AwaitHandover(ctx, r.target, r.state.Before, r.spec.To.Image.Ref)
+	result, err := check.AwaitHandover(ctx, r.target, r.state.Before, r.spec.To.Image.Ref)
+	if err == nil && result.Outcome() == evidence.Passed {
+		err = r.measureHandover(ctx, stepUpgrade, r.document.Step(stepUpgrade).Started)
+	}
+	return result, err
 }
 
-func alive(ctx context.Context, r *run) (check.Result, error) {
-	return check.Alive(ctx, r.target)
+// measureHandover records how long it took from the start of a change of the chart until the new operator led.
+func (r *run) measureHandover(ctx context.Context, step string, start time.Time) error {
+	snapshot, err := check.Observe(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	seconds := snapshot.LeaseTaken().Sub(start).Round(time.Millisecond).Seconds()
+	r.document.Disruption(step).HandoverSeconds = &seconds
+	return nil
+}
+
+func countTraffic(disruption *evidence.Disruption, report check.TrafficReport) {
+	gap := report.LongestGap.Round(time.Millisecond).Seconds()
+	disruption.Requests, disruption.FailedRequests, disruption.LongestGapSeconds = &report.Requests, &report.Failures, &gap
+}
+
+func aliveAfter(ctx context.Context, r *run) (check.Result, error) {
+	return check.Alive(ctx, r.candidate())
+}
+
+func oldAlive(ctx context.Context, r *run) (check.Result, error) {
+	return check.Alive(ctx, r.earlier())
 }
 
 func traffic(_ context.Context, r *run) (check.Result, error) {
@@ -103,6 +146,10 @@ func traffic(_ context.Context, r *run) (check.Result, error) {
 	}
 	report := r.load.Stop()
 	r.load = nil
+	disruption := r.document.Disruption(stepUpgrade)
+	countTraffic(disruption, report)
+	replaced := check.PodsReplaced(r.state.Before, r.state.After)
+	disruption.PodsReplaced = &replaced
 	return check.JudgeTraffic(report), nil
 }
 
@@ -128,6 +175,29 @@ func (r *run) candidateCRD() (*unstructured.Unstructured, error) {
 
 func readinessHonest(ctx context.Context, r *run) (check.Result, error) {
 	return check.JudgeReadiness(ctx, r.target)
+}
+
+func changedWhileDown(ctx context.Context, r *run) (check.Result, error) {
+	return check.JudgeChangedWhileDown(ctx, r.candidate())
+}
+
+// createNewest makes a runtime that an earlier operator does not understand in full.
+func createNewest(ctx context.Context, r *run) (check.Result, error) {
+	target := r.candidate()
+	object := target.RuntimeObject(newestName, 1)
+	if err := target.Client.Create(ctx, object); err != nil {
+		return check.Result{}, fmt.Errorf("create TrussiumRuntime %s: %w", newestName, err)
+	}
+	return check.AwaitReady(ctx, target, newestName)
+}
+
+func noFlapping(ctx context.Context, r *run) (check.Result, error) {
+	return check.AwaitSteady(ctx, both(r.earlier()), r.state.RolledBack, check.SteadyPeriod)
+}
+
+func inFlight(ctx context.Context, r *run) (check.Result, error) {
+	_, tag := splitImage(r.spec.Runtime.Target.Ref)
+	return check.AwaitInFlight(ctx, r.candidate(), r.state.BeforeRoll, r.state.RollBegan, tag)
 }
 
 func quiet(ctx context.Context, r *run) (check.Result, error) {
@@ -158,6 +228,7 @@ func (r *run) roll(ctx context.Context, name, ends string) (check.Result, error)
 	if err != nil {
 		return result, err
 	}
+	countTraffic(r.document.Disruption(name), report)
 	if ran.Passed {
 		result.See("scenario %s passed: %d steps in %s", name, len(ran.Steps), ran.Duration.Round(time.Millisecond))
 	} else {
@@ -175,16 +246,32 @@ func helmRollback(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return check.Result{}, err
 	}
-	now, err := helmClient.Current(releaseName)
-	if err != nil {
-		return check.Result{}, err
+	judge := func() (check.Result, error) {
+		now, err := helmClient.Current(releaseName)
+		if err != nil {
+			return check.Result{}, err
+		}
+		result := check.JudgeRollback(check.RolledBack{
+			FirstManifest: r.state.Installed.Manifest, Manifest: now.Manifest,
+			Status: now.Status, ChartVersion: now.ChartVersion, WantChart: r.state.Installed.ChartVersion,
+		})
+		taken, err := check.AwaitHandover(ctx, r.target, r.state.BeforeRollback, r.spec.From.Image.Ref)
+		result.Add(taken)
+		return result, err
 	}
-	result := check.JudgeRollback(check.RolledBack{
-		FirstManifest: r.state.Installed.Manifest, Manifest: now.Manifest,
-		Status: now.Status, ChartVersion: now.ChartVersion, WantChart: r.state.Installed.ChartVersion,
-	})
-	taken, err := check.AwaitHandover(ctx, r.target, r.state.BeforeRollback, r.spec.From.Image.Ref)
-	result.Add(taken)
+	result, err := judge()
+	if err != nil || len(result.Failures) > 0 {
+		return result, err
+	}
+	if err := r.measureHandover(ctx, stepRollback, r.document.Step(stepRollback).Started); err != nil {
+		return result, err
+	}
+	r.progress(fmt.Sprintf("helm rollback %s %d, once more", releaseName, r.state.Installed.Revision))
+	if err := helmClient.Rollback(releaseName, r.state.Installed.Revision); err != nil {
+		return failedAction(result, err)
+	}
+	again, err := judge()
+	result.Add(again)
 	return result, err
 }
 
@@ -193,9 +280,10 @@ func survival(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return check.Result{}, err
 	}
-	after, err := check.Observe(ctx, r.target)
+	target := both(r.earlier())
+	after, err := check.Observe(ctx, target)
 	if err != nil {
 		return check.Result{}, err
 	}
-	return check.CompareSurvival(ctx, r.target, r.state.BeforeRollback, after, chart)
+	return check.CompareSurvival(ctx, target, r.state.BeforeRollback, after, chart)
 }

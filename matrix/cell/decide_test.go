@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +47,9 @@ func TestResumeAt(t *testing.T) {
 		{"in the comparisons", upTo(list, check.SpecUntouched.ID), "k", true, check.SpecUntouched.ID},
 		{"before the roll", upTo(list, check.RollForward.ID), "k", true, check.RollForward.ID},
 		{"between the rolls", upTo(list, check.RollBack.ID), "k", true, ""},
-		{"before the rollback", upTo(list, stepRollback), "k", true, stepRollback},
+		{"before the rollback", upTo(list, stepNewest), "k", true, stepNewest},
+		{"before the second upgrade", upTo(list, check.ForwardAgain.ID), "k", true, check.ForwardAgain.ID},
+		{"before the removal", upTo(list, check.UninstallReinstall.ID), "k", true, check.UninstallReinstall.ID},
 		{"in the middle of the rollback", upTo(list, check.OldAlive.ID), "k", true, ""},
 	}
 	for _, test := range tests {
@@ -148,8 +151,13 @@ func TestRowsLeaveStepsOut(t *testing.T) {
 		return out
 	}
 	image := skipped(Spec{Upgrade: evidence.Upgrade{Rollback: "runtime-image", RollbackReason: "1.0.4 is broken"}})
-	if len(image) != 4 || !strings.Contains(image[check.HelmRollback.ID], "1.0.4 is broken") {
+	if len(image) != 8 || !strings.Contains(image[check.HelmRollback.ID], "1.0.4 is broken") {
 		t.Errorf("a row that rolls back the runtime image alone leaves out %v", image)
+	}
+	for _, id := range []string{check.RollBack.ID, check.UninstallReinstall.ID, check.FreshEqualsUpgraded.ID} {
+		if image[id] != "" {
+			t.Errorf("a row that rolls back the runtime image alone leaves out %s", id)
+		}
 	}
 	broken := skipped(Spec{Upgrade: evidence.Upgrade{Rollback: "chart"}, From: evidence.Release{KnownDefects: []string{"rbac"}}})
 	for _, id := range []string{check.BaselineAlive.ID, check.AliveAfter.ID, check.LiveRBAC.ID, check.RollForward.ID} {
@@ -159,6 +167,20 @@ func TestRowsLeaveStepsOut(t *testing.T) {
 	}
 	if broken[check.WorkloadUntouched.ID] == "" {
 		t.Error("a row from a broken release compares pods that never ran")
+	}
+}
+
+// A chain passes every release on the way, in order, before the checkout.
+func TestChainPassesThrough(t *testing.T) {
+	spec := chartRow()
+	spec.Through = []evidence.Release{{Version: "0.5.0"}, {Version: "1.0.4"}}
+	var ids []string
+	for _, s := range steps(spec) {
+		ids = append(ids, s.id)
+	}
+	at := slices.Index(ids, stepSnapshot)
+	if want := []string{"snapshot", "through-0.5.0", "through-1.0.4", "upgrade"}; !slices.Equal(ids[at:at+4], want) {
+		t.Errorf("the steps are %q, want %q among them", ids, want)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
 	"github.com/trussiumhq/trussium-operator/matrix/helm"
@@ -21,6 +24,17 @@ type state struct {
 	BeforeRollback *check.Snapshot `json:"beforeRollback,omitempty"`
 	// After is the snapshot after the operator upgrade.
 	After *check.Snapshot `json:"after,omitempty"`
+	// EarlierFeatures and CandidateFeatures are those of the two releases, see check.FeaturesOf.
+	EarlierFeatures   []string `json:"earlierFeatures,omitempty"`
+	CandidateFeatures []string `json:"candidateFeatures,omitempty"`
+	// Upgraded are the objects of the upgraded release.
+	Upgraded []unstructured.Unstructured `json:"upgraded,omitempty"`
+	// RolledBack is when the chart had been rolled back.
+	RolledBack time.Time `json:"rolledBack,omitzero"`
+	// BeforeRoll is the snapshot before the roll during which the operator is upgraded again.
+	BeforeRoll *check.Snapshot `json:"beforeRoll,omitempty"`
+	// RollBegan is when that roll had begun.
+	RollBegan time.Time `json:"rollBegan,omitzero"`
 }
 
 const stateFile = "state.json"

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 )
 
 // step is one step of a cell.
@@ -23,12 +25,17 @@ type step struct {
 
 // Phases of a cell, in the order of checks.md.
 const (
-	phaseCluster  = "cluster"
-	phaseBefore   = "before the upgrade"
-	phaseUpgrade  = "across the operator upgrade"
-	phaseRuntime  = "runtime image"
-	phaseRollback = "operator rollback"
+	phaseStatic    = "static"
+	phaseCluster   = "cluster"
+	phaseBefore    = "before the upgrade"
+	phaseUpgrade   = "across the operator upgrade"
+	phaseRuntime   = "runtime image"
+	phaseRollback  = "operator rollback"
+	phaseReinstall = "removal and fresh install"
 )
+
+// rollbackChart is the rollback of a row that goes back to the earlier chart.
+const rollbackChart = string(compat.RollbackChart)
 
 // Steps that are actions. The others have the id of their check.
 const (
@@ -39,6 +46,9 @@ const (
 	stepUpgrade  = "upgrade"
 	stepObserve  = "observe"
 	stepRollback = "rollback"
+	stepNewest   = "newest"
+	// stepThrough is followed by the version of a release on the way.
+	stepThrough = "through-"
 )
 
 // steps is the fixed list of steps of a cell.
@@ -50,16 +60,24 @@ func steps(spec Spec) []step {
 		return step{id: c.ID, phase: phase, check: true, claim: c.Claim, needs: needs, run: run}
 	}
 	needs := func(ids ...string) []string { return ids }
-	list := []step{
+	list := append(staticSteps(),
 		action(phaseCluster, stepCluster, "A cluster is up.", nil, startCluster),
 		action(phaseBefore, stepInstall, "The earlier release is installed with its own chart and image.", needs(stepCluster), install),
 		action(phaseBefore, stepRuntime, "A TrussiumRuntime is there.", needs(stepInstall), createRuntime),
 		prove(phaseBefore, check.BaselineAlive, needs(stepRuntime), baselineAlive),
 		entry(action(phaseBefore, stepSnapshot, "What must not change is recorded.", needs(stepRuntime), snapshotBefore)),
-		entry(action(phaseUpgrade, stepUpgrade, "The chart is upgraded with Helm.", needs(stepSnapshot), upgrade)),
+	)
+	last := stepSnapshot
+	for _, release := range spec.Through {
+		id := stepThrough + release.Version
+		list = append(list, action(phaseBefore, id, "The chart is upgraded to "+release.Version+" on the way, which rolls no runtime.", needs(last), passThrough(release)))
+		last = id
+	}
+	list = append(list,
+		entry(action(phaseUpgrade, stepUpgrade, "The chart is upgraded with Helm.", needs(last), upgrade)),
 		prove(phaseUpgrade, check.LiveRBAC, needs(stepUpgrade), liveRBAC),
 		prove(phaseUpgrade, check.Handover, needs(stepUpgrade), handover),
-		prove(phaseUpgrade, check.AliveAfter, needs(check.Handover.ID), alive),
+		prove(phaseUpgrade, check.AliveAfter, needs(check.Handover.ID), aliveAfter),
 		action(phaseUpgrade, stepObserve, "What must not have changed is observed.", needs(stepUpgrade), snapshotAfter),
 		prove(phaseUpgrade, check.Traffic, needs(stepObserve), traffic),
 		entry(prove(phaseUpgrade, check.WorkloadUntouched, needs(stepObserve), compare(check.CompareWorkload))),
@@ -70,25 +88,49 @@ func steps(spec Spec) []step {
 		entry(prove(phaseUpgrade, check.CRDLiveEqualsChart, needs(stepUpgrade), compareCRD)),
 		entry(prove(phaseUpgrade, check.ReadinessHonest, needs(check.Handover.ID), readinessHonest)),
 		entry(prove(phaseUpgrade, check.Quiet, needs(check.Handover.ID), quiet)),
+		entry(prove(phaseUpgrade, check.ChangedWhileDown, needs(check.AliveAfter.ID), changedWhileDown)),
 		entry(prove(phaseRuntime, check.RollForward, needs(check.AliveAfter.ID), rollForward)),
 		prove(phaseRuntime, check.RollBack, needs(check.RollForward.ID), rollBack),
-	}
+	)
 	rollback := []step{
-		entry(action(phaseRollback, stepRollback, "The chart is rolled back with Helm.", needs(stepUpgrade), rollBackChart)),
+		entry(action(phaseRollback, stepNewest, "A runtime that uses the newest fields is there.", needs(check.AliveAfter.ID), createNewest)),
+		action(phaseRollback, stepRollback, "The chart is rolled back with Helm.", needs(stepNewest), rollBackChart),
 		prove(phaseRollback, check.HelmRollback, needs(stepRollback), helmRollback),
-		prove(phaseRollback, check.OldAlive, needs(check.HelmRollback.ID), alive),
 		prove(phaseRollback, check.CRDAndObjectsSurvive, needs(stepRollback), survival),
+		prove(phaseRollback, check.OldAlive, needs(check.HelmRollback.ID), oldAlive),
+		prove(phaseRollback, check.NoFlapping, needs(check.HelmRollback.ID), noFlapping),
+		entry(prove(phaseRollback, check.ForwardAgain, needs(check.HelmRollback.ID), forwardAgain)),
+		prove(phaseRollback, check.UpgradeInFlight, needs(check.ForwardAgain.ID), inFlight),
 	}
-	if spec.Upgrade.Rollback != "chart" {
+	if spec.Upgrade.Rollback != rollbackChart {
 		for i := range rollback {
 			rollback[i].skip = "the row does not roll the chart back: " + spec.Upgrade.RollbackReason
 		}
 	}
 	list = append(list, rollback...)
-	if len(spec.From.KnownDefects) > 0 {
+	installed := check.AliveAfter.ID
+	if spec.Upgrade.Rollback == rollbackChart {
+		installed = check.UpgradeInFlight.ID
+	}
+	list = append(list,
+		entry(prove(phaseReinstall, check.UninstallReinstall, needs(installed), reinstall)),
+		prove(phaseReinstall, check.FreshEqualsUpgraded, needs(check.UninstallReinstall.ID, stepObserve), freshEqualsUpgraded),
+	)
+	if broken(spec.From) {
 		leaveOutForBrokenBaseline(list)
 	}
 	return list
+}
+
+// Checks are the checks of a cell that leaves nothing out, in the order of their steps.
+func Checks() []check.Check {
+	var checks []check.Check
+	for _, s := range steps(Spec{Upgrade: evidence.Upgrade{Rollback: rollbackChart}}) {
+		if s.check {
+			checks = append(checks, check.Check{ID: s.id, Claim: s.claim})
+		}
+	}
+	return checks
 }
 
 func entry(s step) step {

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,7 +44,8 @@ func Alive(ctx context.Context, t Target) (result Result, err error) {
 	if err != nil {
 		return probe.result, err
 	}
-	object := t.RuntimeObject(probe.name)
+	object := t.RuntimeObject(probe.name, 1)
+	probe.kinds = kindsOf(object)
 	if err := t.Client.Create(ctx, object); err != nil {
 		return probe.result, fmt.Errorf("create the TrussiumRuntime %s/%s: %w", t.Namespace, probe.name, err)
 	}
@@ -77,6 +79,8 @@ type aliveProbe struct {
 	target Target
 	name   string
 	result Result
+	// kinds are those of the fresh runtime's objects.
+	kinds []managedKind
 	// slowest is the longest time that the operator took to answer to a change of one object.
 	slowest time.Duration
 }
@@ -102,7 +106,7 @@ func (p *aliveProbe) carriesOutSpecChange(ctx context.Context) (bool, error) {
 	}
 	return p.see(ctx, readyTimeout, "observedGeneration follows a spec change, and the ConfigMap carries it", func(ctx context.Context) (bool, string, error) {
 		config := &unstructured.Unstructured{}
-		config.SetGroupVersionKind(managedKinds[0].gvk)
+		config.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 		if err := p.read(ctx, config); err != nil {
 			return false, "", err
 		}
@@ -117,18 +121,18 @@ func (p *aliveProbe) carriesOutSpecChange(ctx context.Context) (bool, error) {
 }
 
 func (p *aliveProbe) repairsDrift(ctx context.Context) (bool, error) {
-	for _, kind := range managedKinds {
+	for _, kind := range p.kinds {
 		if ok, err := p.repairs(ctx, kind, p.name); err != nil || !ok {
 			return ok, err
 		}
 	}
-	p.result.See("drifted labels were repaired: %s", kindNames())
+	p.result.See("drifted labels were repaired: %s", p.kindNames())
 	return true, nil
 }
 
-func kindNames() string {
+func (p *aliveProbe) kindNames() string {
 	var names []string
-	for _, kind := range managedKinds {
+	for _, kind := range p.kinds {
 		names = append(names, kind.gvk.Kind)
 	}
 	return strings.Join(names, ", ")
@@ -170,7 +174,7 @@ func (p *aliveProbe) repairs(ctx context.Context, kind managedKind, name string)
 }
 
 func (p *aliveProbe) recreates(ctx context.Context) (bool, error) {
-	for _, kind := range managedKinds {
+	for _, kind := range p.kinds {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind.gvk)
 		if err := p.read(ctx, object); err != nil {
@@ -190,7 +194,7 @@ func (p *aliveProbe) recreates(ctx context.Context) (bool, error) {
 			return ok, err
 		}
 	}
-	p.result.See("deleted objects were made again: %s", kindNames())
+	p.result.See("deleted objects were made again: %s", p.kindNames())
 	return true, nil
 }
 
@@ -236,7 +240,7 @@ func (p *aliveProbe) remove(ctx context.Context, judge bool) error {
 		return nil
 	}
 	_, err := p.see(ctx, goneTimeout, "the objects of a deleted runtime are collected", func(ctx context.Context) (bool, string, error) {
-		for _, kind := range managedKinds {
+		for _, kind := range p.kinds {
 			child := &unstructured.Unstructured{}
 			child.SetGroupVersionKind(kind.gvk)
 			err := p.read(ctx, child)

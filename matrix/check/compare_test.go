@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/trussiumhq/trussium-operator/matrix/check/mutation"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 )
 
@@ -33,7 +34,11 @@ func healthy(t *testing.T) *Snapshot {
 apiVersion: runtime.trussium.io/v1alpha1
 kind: TrussiumRuntime
 metadata: {name: rt, uid: r1, generation: 2}
-spec: {replicas: 1, image: {repository: example.com/trussium, tag: 1.27.0}}
+spec:
+  replicas: 1
+  image: {repository: example.com/trussium, tag: 1.27.0}
+  networkPolicy: {enabled: true}
+  autoscaling: {enabled: true}
 status:
   observedGeneration: 2
   currentImage: example.com/trussium:1.27.0
@@ -153,11 +158,12 @@ func TestComparisons(t *testing.T) {
 			for id, judge := range judges {
 				r := judge(before, after)
 				wantRed := strings.Contains(" "+test.red+" ", " "+id+" ")
-				if isRed := r.Outcome() == evidence.Failed; isRed != wantRed {
-					t.Errorf("%s red: %v, want %v (%v)", id, isRed, wantRed, r.Failures)
+				isRed := r.Outcome() == evidence.Failed
+				if isRed && !wantRed {
+					t.Errorf("%s is red, too: %v", id, r.Failures)
 				}
-				if wantRed && !strings.Contains(strings.Join(r.Failures, "\n"), test.says) {
-					t.Errorf("%s says %q, want something with %q", id, r.Failures, test.says)
+				if wantRed {
+					mutation.Record(t, id, test.name, isRed, r.Failures, test.says)
 				}
 			}
 		})

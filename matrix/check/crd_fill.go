@@ -29,9 +29,9 @@ var exemplars = map[string]any{
 	"spec.networkPolicy.ingress[].podSelector":       map[string]any{"matchLabels": map[string]any{"app": "client"}},
 }
 
-// fill gives a value for the schema in which every property is set; nil for those that
-// exemplars rule out.
-func fill(path string, schema *apiextensionsv1.JSONSchemaProps) any {
+// Fill gives a value for the schema at a path like spec.image, in which every property is set;
+// nil where exemplars leave one out.
+func Fill(path string, schema *apiextensionsv1.JSONSchemaProps) any {
 	if value, ok := exemplars[path]; ok {
 		return value
 	}
@@ -49,9 +49,11 @@ func fill(path string, schema *apiextensionsv1.JSONSchemaProps) any {
 	case schema.Type == "object":
 		return map[string]any{}
 	case schema.Type == "array" && schema.Items != nil && schema.Items.Schema != nil:
-		return []any{fill(path+"[]", schema.Items.Schema)}
+		return []any{Fill(path+"[]", schema.Items.Schema)}
 	case schema.Type == "boolean":
 		return true
+	case schema.Format == "date-time":
+		return "2026-01-01T00:00:00Z"
 	case schema.Type == "integer":
 		if schema.Minimum != nil && *schema.Minimum > 1 {
 			return int64(*schema.Minimum)
@@ -66,7 +68,7 @@ func fillObject(path string, schema *apiextensionsv1.JSONSchemaProps) map[string
 	object := map[string]any{}
 	for name := range schema.Properties {
 		property := schema.Properties[name]
-		if value := fill(path+"."+name, &property); value != nil {
+		if value := Fill(path+"."+name, &property); value != nil {
 			object[name] = value
 		}
 	}

@@ -70,7 +70,7 @@ func (r *Result) storesEveryField(ctx context.Context, t Target, chart *unstruct
 	version := crd.Spec.Versions[0]
 	object := t.newRuntime("every-field")
 	spec := version.Schema.OpenAPIV3Schema.Properties["spec"]
-	object.Object["spec"] = fill("spec", &spec)
+	object.Object["spec"] = Fill("spec", &spec)
 	sent := object.DeepCopy()
 	if err := t.Client.Create(ctx, object, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
 		r.Fail("an object with every field of the chart's schema is refused: %v", err)

@@ -22,6 +22,11 @@ func (r *Result) unchanged(p pair, path ...string) {
 	}
 }
 
+// Differences lists the leaves in which two JSON values differ, as in "spec.replicas was 1, is 2".
+func Differences(before, after any) []string {
+	return differences("", before, after)
+}
+
 // differences lists the leaves in which two JSON values differ, by their path.
 func differences(path string, before, after any) []string {
 	if reflect.DeepEqual(before, after) {

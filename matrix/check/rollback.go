@@ -10,7 +10,7 @@ import (
 // HelmRollback is the check of the release after `helm rollback`.
 var HelmRollback = Check{
 	ID:    "helm-rollback",
-	Claim: "`helm rollback` works: the release is deployed, its rendered manifest equals the first install's, and the old operator is back.",
+	Claim: "`helm rollback` works, twice in a row: the release is deployed, its rendered manifest equals the first install's, and the old operator is back.",
 }
 
 // RolledBack is what Helm says of the release before the upgrade and after the rollback.

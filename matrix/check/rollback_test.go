@@ -1,7 +1,6 @@
 package check
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
@@ -19,8 +18,6 @@ func TestJudgeRollback(t *testing.T) {
 	} {
 		state := good
 		mutate(&state)
-		if r := JudgeRollback(state); r.Outcome() != evidence.Failed || !strings.Contains(r.Reason(), says) {
-			t.Errorf("%s %q, want failed with %q", r.Outcome(), r.Reason(), says)
-		}
+		fails(t, HelmRollback, says, JudgeRollback(state), says)
 	}
 }

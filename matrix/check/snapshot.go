@@ -60,6 +60,25 @@ func Observe(ctx context.Context, t Target) (*Snapshot, error) {
 	return s, nil
 }
 
+// LeaseTaken is when the leading operator took the Lease; the zero time if nobody leads.
+func (s *Snapshot) LeaseTaken() time.Time {
+	if s.Lease == nil {
+		return time.Time{}
+	}
+	return timeAt(s.Lease, "spec", "acquireTime")
+}
+
+// PodsReplaced is how many pods of runtimes in before are not in after.
+func PodsReplaced(before, after *Snapshot) int {
+	replaced := 0
+	for _, p := range pairs(before.Pods, after.Pods) {
+		if p.before != nil && (p.after == nil || p.before.GetUID() != p.after.GetUID()) {
+			replaced++
+		}
+	}
+	return replaced
+}
+
 // snapshotReader keeps the first error, so that the list of what is read stays readable.
 type snapshotReader struct {
 	ctx    context.Context

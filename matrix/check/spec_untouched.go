@@ -13,11 +13,14 @@ func CompareSpecs(before, after *Snapshot) Result {
 		if !r.same(p) {
 			continue
 		}
+		failures := len(r.Failures)
 		r.unchanged(p, "spec")
 		if p.before.GetGeneration() != p.after.GetGeneration() {
 			r.Fail("%s: generation %d before, %d after", p.name, p.before.GetGeneration(), p.after.GetGeneration())
 		}
-		r.See("%s: spec of generation %d is unchanged", p.name, p.after.GetGeneration())
+		if len(r.Failures) == failures {
+			r.See("%s: spec of generation %d is unchanged", p.name, p.after.GetGeneration())
+		}
 	}
 	return r
 }

@@ -34,6 +34,7 @@ func CompareStatus(before, after *Snapshot) Result {
 }
 
 func (r *Result) compareConditions(p pair) {
+	failures := len(r.Failures)
 	conditions, _, _ := unstructured.NestedSlice(p.before.Object, "status", "conditions")
 	for _, c := range conditions {
 		was, ok := c.(map[string]any)
@@ -52,7 +53,7 @@ func (r *Result) compareConditions(p pair) {
 			}
 		}
 	}
-	if len(conditions) > 0 {
+	if len(conditions) > 0 && len(r.Failures) == failures {
 		r.See("%s: %d conditions with the status and transition time they had", p.name, len(conditions))
 	}
 }

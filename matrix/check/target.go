@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,15 +35,54 @@ var RuntimeKind = schema.GroupVersionKind{Group: "runtime.trussium.io", Version:
 type managedKind struct {
 	gvk      schema.GroupVersionKind
 	resource string
+	// askedFor is the field of the spec whose enabled asks for such an object; empty if every
+	// runtime has one.
+	askedFor string
 }
 
-// managedKinds are the kinds that every release manages, in the order of their making.
+// managedKinds are the kinds that the newest release manages, in the order of their making.
 var managedKinds = []managedKind{
-	{schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "configmaps"},
-	{schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, "serviceaccounts"},
-	{schema.GroupVersionKind{Version: "v1", Kind: "Service"}, "services"},
-	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments"},
-	{schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, "poddisruptionbudgets"},
+	{schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "configmaps", ""},
+	{schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, "serviceaccounts", ""},
+	{schema.GroupVersionKind{Version: "v1", Kind: "Service"}, "services", ""},
+	{schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, "networkpolicies", fieldNetworkPolicy},
+	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments", ""},
+	{schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, "poddisruptionbudgets", ""},
+	{schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}, "horizontalpodautoscalers", fieldAutoscaling},
+}
+
+// Fields of the spec that not every release knows.
+const (
+	fieldNetworkPolicy = "networkPolicy"
+	fieldAutoscaling   = "autoscaling"
+)
+
+// kindsOf are the kinds of which the runtime is to have an object.
+func kindsOf(runtime *unstructured.Unstructured) []managedKind {
+	return slices.DeleteFunc(slices.Clone(managedKinds), func(kind managedKind) bool {
+		if kind.askedFor == "" {
+			return false
+		}
+		enabled, _, _ := unstructured.NestedBool(runtime.Object, "spec", kind.askedFor, "enabled")
+		return !enabled
+	})
+}
+
+// FeaturesOf are the fields of the spec beyond those of the first release that a release with
+// this CRD in its chart supports.
+func FeaturesOf(chart *unstructured.Unstructured) []string {
+	versions, _, _ := unstructured.NestedSlice(chart.Object, "spec", "versions")
+	var features []string
+	for _, version := range versions {
+		entry, _ := version.(map[string]any)
+		for _, field := range []string{fieldNetworkPolicy, fieldAutoscaling} {
+			_, found, _ := unstructured.NestedMap(entry, "schema", "openAPIV3Schema", "properties", "spec", "properties", field)
+			if found && !slices.Contains(features, field) {
+				features = append(features, field)
+			}
+		}
+	}
+	return features
 }
 
 // Target is the installed operator and the runtimes that a check looks at.
@@ -62,6 +102,9 @@ type Target struct {
 	// RuntimeRepository and RuntimeTag are the image of the runtimes a check makes.
 	RuntimeRepository string
 	RuntimeTag        string
+	// Features are those of the installed release, see FeaturesOf. Runtimes that a check makes
+	// use all of them.
+	Features []string
 	// Patience bounds every wait; 0 leaves each wait its own limit.
 	Patience time.Duration
 }
@@ -91,11 +134,18 @@ func (t Target) newRuntime(name string) *unstructured.Unstructured {
 }
 
 // RuntimeObject is a TrussiumRuntime as a user would write it, with the target's image.
-func (t Target) RuntimeObject(name string) *unstructured.Unstructured {
+func (t Target) RuntimeObject(name string, replicas int) *unstructured.Unstructured {
 	object := t.newRuntime(name)
 	object.Object["spec"] = map[string]any{
 		"image":    map[string]any{"repository": t.RuntimeRepository, "tag": t.RuntimeTag},
 		"provider": map[string]any{"type": "ollama", "model": "llama3.2"},
+		"replicas": int64(replicas),
+	}
+	for _, feature := range t.Features {
+		object.Object["spec"].(map[string]any)[feature] = map[string]any{
+			fieldNetworkPolicy: map[string]any{"enabled": true, "ingress": []any{map[string]any{"namespaceSelector": map[string]any{}}}},
+			fieldAutoscaling:   map[string]any{"enabled": true, "minReplicas": int64(replicas), "maxReplicas": int64(replicas) + 2},
+		}[feature]
 	}
 	return object
 }

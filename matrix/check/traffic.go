@@ -127,6 +127,9 @@ func JudgeTraffic(report TrafficReport) Result {
 	if report.Failures > 0 {
 		r.Fail("%d of %d requests failed (first: %s)", report.Failures, report.Requests, report.FirstError)
 	}
+	if report.LongestGap > requestTimeout {
+		r.Fail("clients had no answer for %s, %s is what one waits", report.LongestGap.Round(time.Millisecond), requestTimeout)
+	}
 	return r
 }
 

@@ -40,7 +40,7 @@ func CompareWorkload(before, after *Snapshot) Result {
 			r.Fail("%s: %d restarts before, %d after", p.name, b, a)
 		}
 	}
-	if deployments > 0 && len(before.Pods) > 0 {
+	if deployments > 0 && len(before.Pods) > 0 && len(r.Failures) == 0 {
 		r.See("%d Deployments, %d ReplicaSets and %d pods with the UIDs, generations, templates and restart counts they had", deployments, len(before.ReplicaSets), len(before.Pods))
 	}
 	return r

@@ -85,6 +85,8 @@ type RuntimeRelease struct {
 	Version string
 	// ImageTag is the tag of its image: X.Y.Z, never with v.
 	ImageTag string
+	// Digest is the image that the decision is about; empty if it was not recorded.
+	Digest string
 	// ContractImpact says what the release means for the runtime contract.
 	ContractImpact Impact
 	// Decision is the outcome of the review.
@@ -191,11 +193,14 @@ const (
 // Upgrade is a row of the matrix: the upgrade of one operator release to the candidate.
 type Upgrade struct {
 	Position
-	// ID names the row. Default: the source version, followed by the values mode and the CRD
-	// strategy where these are not the usual ones.
+	// ID names the row. Default: the source version and those on the way, followed by the values
+	// mode and the CRD strategy where these are not the usual ones.
 	ID string
 	// From is a listed operator release.
 	From string
+	// Through are listed operator releases that are upgraded to on the way, the oldest first;
+	// nil for an upgrade straight to the candidate.
+	Through []string
 	// Baseline and Target are the listed runtime releases that the runtime image is rolled
 	// from and to.
 	Baseline string

@@ -22,7 +22,7 @@ const maxFileSize = 4 << 20
 func Load(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the compatibility file: %w", err)
+		return nil, fmt.Errorf("read the compatibility file: %w: name another file with -f", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))

@@ -114,7 +114,7 @@ func TestValidFull(t *testing.T) {
 	for _, row := range file.Upgrades {
 		ids = append(ids, row.ID)
 	}
-	if want := []string{"0.3.1", "0.3.1-reuse-crds-none", "broken-role"}; !slices.Equal(ids, want) {
+	if want := []string{"0.3.1", "0.3.1-reuse-crds-none", "broken-role", "0.3.1-1.0.4"}; !slices.Equal(ids, want) {
 		t.Errorf("row ids: got %q, want %q", ids, want)
 	}
 	row := file.Upgrades[2]
@@ -126,6 +126,9 @@ func TestValidFull(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, row); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)
+	}
+	if through := file.Upgrades[3].Through; !slices.Equal(through, []string{"1.0.4"}) {
+		t.Errorf("releases on the way: got %q", through)
 	}
 	release, ok := file.OperatorRelease("1.0.4")
 	if !ok || len(release.KnownDefects) != 1 || release.KnownDefects[0].FixedIn != "1.0.5" {

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -89,7 +90,7 @@ func (r *reader) knownDefect(path string, n *yaml.Node, version string, defects 
 func (r *reader) runtimeRelease(path string, n *yaml.Node, releases *names) RuntimeRelease {
 	values, ok := r.mapping(path, n, keys{
 		required: []string{"version", "imageTag", "contractImpact", "decision"},
-		optional: []string{"supersededBy", "reason"},
+		optional: []string{"digest", "supersededBy", "reason"},
 	})
 	if !ok {
 		return RuntimeRelease{}
@@ -102,6 +103,9 @@ func (r *reader) runtimeRelease(path string, n *yaml.Node, releases *names) Runt
 	}
 	release.ImageTag = r.imageTag(path+".imageTag", values["imageTag"], release.Version)
 	releases.add(release.Version, values["version"])
+	if node := values["digest"]; node != nil {
+		release.Digest = r.digest(path+".digest", node)
+	}
 	if node := values["reason"]; node != nil {
 		release.Reason = r.sentence(path+".reason", node)
 	}
@@ -194,7 +198,7 @@ func (r *reader) combination(path string, n *yaml.Node, combinations, runtimes, 
 func (r *reader) upgrade(path string, n *yaml.Node, rows, operators, runtimes *names, floor string) Upgrade {
 	values, ok := r.mapping(path, n, keys{
 		required: []string{"from", "runtime", "rollback", "crds"},
-		optional: []string{"id", "rollbackReason", "values", "kubernetes"},
+		optional: []string{"id", "through", "rollbackReason", "values", "kubernetes"},
 	})
 	if !ok {
 		return Upgrade{}
@@ -205,6 +209,9 @@ func (r *reader) upgrade(path string, n *yaml.Node, rows, operators, runtimes *n
 		Rollback: choice(r, path+".rollback", values["rollback"], RollbackChart, RollbackRuntimeImage, RollbackNone),
 		CRDs:     choice(r, path+".crds", values["crds"], CRDApply, CRDHook, CRDNone),
 		Values:   ValuesDefault,
+	}
+	if node := values["through"]; node != nil {
+		row.Through = r.through(path+".through", node, row.From, operators)
 	}
 	if node := values["values"]; node != nil {
 		row.Values = choice(r, path+".values", node, ValuesDefault, ValuesReuse, ValuesResetThenReuse)
@@ -218,6 +225,21 @@ func (r *reader) upgrade(path string, n *yaml.Node, rows, operators, runtimes *n
 	}
 	r.rowID(path, n, values["id"], &row, rows)
 	return row
+}
+
+// through reads the releases on the way: listed ones, each later than the one before.
+func (r *reader) through(path string, n *yaml.Node, from string, operators *names) []string {
+	var versions []string
+	previous := from
+	r.list(path, n, true, func(path string, n *yaml.Node) {
+		version := operators.refer(path, n)
+		if order, ok := compareVersions(version, previous); ok && order <= 0 {
+			r.problem(n, "name the releases from the oldest to the newest", "%s is %q, which is not later than %q before it", path, version, previous)
+		}
+		previous = version
+		versions = append(versions, version)
+	})
+	return versions
 }
 
 // transition reads the runtime releases of a row.
@@ -252,7 +274,7 @@ func (r *reader) rowID(path string, n, node *yaml.Node, row *Upgrade, rows *name
 		rows.add(row.ID, node)
 		return
 	}
-	row.ID = row.From
+	row.ID = strings.Join(append([]string{row.From}, row.Through...), "-")
 	if !slices.Contains([]ValuesMode{"", ValuesDefault}, row.Values) {
 		row.ID += "-" + string(row.Values)
 	}

@@ -73,6 +73,20 @@ func (r *reader) commit(path string, n *yaml.Node) string {
 
 var fullHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
+// digest reads the digest of an image.
+func (r *reader) digest(path string, n *yaml.Node) string {
+	value, ok := r.text(path, n)
+	if !ok {
+		return ""
+	}
+	if !digestForm.MatchString(value) {
+		r.problem(n, "write sha256: and 64 hexadecimal digits", "%s is %q, which is not the digest of an image", path, value)
+	}
+	return value
+}
+
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
 // identifier reads a name that becomes part of file names and of the command line.
 func (r *reader) identifier(path string, n *yaml.Node) string {
 	value, ok := r.text(path, n)

@@ -48,19 +48,38 @@ type Cell struct {
 	Kind       string `json:"kind"`
 	ID         string `json:"id"`
 	// Key is the content key: a finished cell with the same key need not run again.
-	Key       string        `json:"key"`
-	Upgrade   Upgrade       `json:"upgrade"`
-	From      Release       `json:"from"`
-	To        Release       `json:"to"`
-	Runtime   RuntimeImages `json:"runtime"`
-	Cluster   Cluster       `json:"cluster"`
-	Tool      Tool          `json:"tool"`
-	Started   time.Time     `json:"started"`
-	Finished  *time.Time    `json:"finished,omitempty"`
-	Verdict   Verdict       `json:"verdict"`
-	Reason    string        `json:"reason,omitempty"`
-	Steps     []Step        `json:"steps"`
-	Reproduce string        `json:"reproduce"`
+	Key     string  `json:"key"`
+	Upgrade Upgrade `json:"upgrade"`
+	From    Release `json:"from"`
+	// Via are the releases that a chain upgrades to on the way, oldest first; empty for a single upgrade.
+	Via      []Release     `json:"via,omitempty"`
+	To       Release       `json:"to"`
+	Runtime  RuntimeImages `json:"runtime"`
+	Cluster  Cluster       `json:"cluster"`
+	Tool     Tool          `json:"tool"`
+	Started  time.Time     `json:"started"`
+	Finished *time.Time    `json:"finished,omitempty"`
+	Verdict  Verdict       `json:"verdict"`
+	Reason   string        `json:"reason,omitempty"`
+	Steps    []Step        `json:"steps"`
+	// Disruptions are what the changes of the cell did to clients and pods, one for each change that was observed.
+	Disruptions []Disruption `json:"disruptions,omitempty"`
+	Reproduce   string       `json:"reproduce"`
+}
+
+// Disruption is what one change did to clients and pods. A number that was not observed is nil, which is not zero.
+type Disruption struct {
+	// Step is the id of the step that made the change: upgrade, roll-forward, roll-back or rollback.
+	Step string `json:"step"`
+	// Requests is how many requests clients sent meanwhile, FailedRequests how many of them got no good answer.
+	Requests       *int `json:"requests,omitempty"`
+	FailedRequests *int `json:"failedRequests,omitempty"`
+	// LongestGapSeconds is the longest time between two good answers.
+	LongestGapSeconds *float64 `json:"longestGapSeconds,omitempty"`
+	// PodsReplaced is how many pods of runtimes are no longer those they were.
+	PodsReplaced *int `json:"podsReplaced,omitempty"`
+	// HandoverSeconds is the time until the new operator pod held the Lease.
+	HandoverSeconds *float64 `json:"handoverSeconds,omitempty"`
 }
 
 // Upgrade is the row of compatibility.yaml that the cell proves.
@@ -155,6 +174,17 @@ func (c *Cell) Record(step Step) {
 		return
 	}
 	c.Steps = append(c.Steps, step)
+}
+
+// Disruption returns the disruption by the change of that step, to be filled in. It is added if it is not there; the
+// pointer is good until the next call.
+func (c *Cell) Disruption(step string) *Disruption {
+	i := slices.IndexFunc(c.Disruptions, func(d Disruption) bool { return d.Step == step })
+	if i < 0 {
+		i = len(c.Disruptions)
+		c.Disruptions = append(c.Disruptions, Disruption{Step: step})
+	}
+	return &c.Disruptions[i]
 }
 
 // Green tells that the cell needs nobody's attention.

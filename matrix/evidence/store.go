@@ -53,7 +53,7 @@ func (s Store) Load(id string) (*Cell, error) {
 	}
 	cell, err := Unmarshal(content)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Path(id), err)
+		return nil, fmt.Errorf("%s:%w", s.Path(id), err)
 	}
 	return cell, nil
 }
@@ -76,10 +76,10 @@ func (s Store) All() ([]*Cell, error) {
 		}
 		cell, err := Unmarshal(content)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s:%w", file, err)
 		}
 		if s.Path(cell.ID) != file {
-			return nil, fmt.Errorf("%s: the document is that of cell %q: give the file its name back", file, cell.ID)
+			return nil, fmt.Errorf("%s:1:1: the document is that of cell %q: give the file its name back", file, cell.ID)
 		}
 		cells = append(cells, cell)
 	}
@@ -96,26 +96,4 @@ func Marshal(cell *Cell) ([]byte, error) {
 		return nil, fmt.Errorf("encode the evidence of %s: %w", cell.ID, err)
 	}
 	return buffer.Bytes(), nil
-}
-
-// Unmarshal reads a document strictly: another format version, an unknown field or
-// anything after the document is an error.
-func Unmarshal(content []byte) (*Cell, error) {
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
-	if err := json.Unmarshal(content, &head); err != nil {
-		return nil, fmt.Errorf("not an evidence document: %w", err)
-	}
-	if head.APIVersion != APIVersion || head.Kind != Kind {
-		return nil, fmt.Errorf("an evidence document of %s %q is wanted, this one is %s %q: run the cell again with this version of the tool", APIVersion, Kind, head.APIVersion, head.Kind)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.DisallowUnknownFields()
-	cell := &Cell{}
-	if err := decoder.Decode(cell); err != nil {
-		return nil, fmt.Errorf("not a valid evidence document: %w", err)
-	}
-	return cell, nil
 }

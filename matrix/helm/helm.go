@@ -153,6 +153,16 @@ func (c *Client) Rollback(name string, revision int) error {
 	return nil
 }
 
+// Uninstall is `helm uninstall NAME`.
+func (c *Client) Uninstall(name string) error {
+	uninstall := action.NewUninstall(c.config)
+	uninstall.Timeout = hookTimeout
+	if _, err := uninstall.Run(name); err != nil {
+		return fmt.Errorf("helm uninstall %s: %w", name, err)
+	}
+	return nil
+}
+
 // Current is the newest revision of the release; ErrNotFound if there is none.
 func (c *Client) Current(name string) (Release, error) {
 	result, err := action.NewGet(c.config).Run(name)

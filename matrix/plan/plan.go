@@ -47,6 +47,8 @@ type Cell struct {
 	Row compat.Upgrade
 	// From is the release that the row starts from.
 	From compat.OperatorRelease
+	// Through are the releases that are upgraded to on the way.
+	Through []compat.OperatorRelease
 	// Baseline and Target are the runtime releases that the image is rolled from and to.
 	Baseline compat.RuntimeRelease
 	Target   compat.RuntimeRelease
@@ -124,6 +126,15 @@ func newCell(file *compat.File, row compat.Upgrade, kubernetes string, candidate
 	from, _ := file.OperatorRelease(row.From)
 	baseline, _ := file.RuntimeRelease(row.Baseline)
 	target, _ := file.RuntimeRelease(row.Target)
+	var through []compat.OperatorRelease
+	for _, version := range row.Through {
+		release, _ := file.OperatorRelease(version)
+		through = append(through, release)
+	}
+	newest := from.Version
+	if len(row.Through) > 0 {
+		newest = row.Through[len(row.Through)-1]
+	}
 	parts := []string{row.ID, "checkout"}
 	if kubernetes != "" {
 		parts = append(parts, "k8s-"+kubernetes)
@@ -132,12 +143,13 @@ func newCell(file *compat.File, row compat.Upgrade, kubernetes string, candidate
 		ID:         strings.Join(append(parts, options.Provider), "--"),
 		Row:        row,
 		From:       from,
+		Through:    through,
 		Baseline:   baseline,
 		Target:     target,
 		Candidate:  options.Candidate,
 		Kubernetes: kubernetes,
 		Provider:   options.Provider,
-		Skip:       skip(from.Version, kubernetes, candidate, options),
+		Skip:       skip(newest, kubernetes, candidate, options),
 	}
 }
 
@@ -197,7 +209,6 @@ func known(kind string, wanted, known []string) error {
 func (c Cell) Key(inputs map[string]string) string {
 	all := map[string]string{
 		"cell.id":             c.ID,
-		"cell.from":           c.From.Version,
 		"cell.candidate":      c.Candidate,
 		"cell.baseline":       c.Baseline.ImageTag,
 		"cell.target":         c.Target.ImageTag,
@@ -208,12 +219,15 @@ func (c Cell) Key(inputs map[string]string) string {
 		"cell.kubernetes":     c.Kubernetes,
 		"cell.provider":       c.Provider,
 	}
-	// Declared defects decide what is expected of the release, and reports quote them.
-	for i, defect := range c.From.KnownDefects {
-		prefix := "cell.defect." + strconv.Itoa(i) + "."
-		all[prefix+"id"] = defect.ID
-		all[prefix+"summary"] = defect.Summary
-		all[prefix+"fixedIn"] = defect.FixedIn
+	for i, release := range append([]compat.OperatorRelease{c.From}, c.Through...) {
+		all["cell.release."+strconv.Itoa(i)] = release.Version
+		// Declared defects decide what is expected of the release, and reports quote them.
+		for j, defect := range release.KnownDefects {
+			prefix := fmt.Sprintf("cell.release.%d.defect.%d.", i, j)
+			all[prefix+"id"] = defect.ID
+			all[prefix+"summary"] = defect.Summary
+			all[prefix+"fixedIn"] = defect.FixedIn
+		}
 	}
 	for name, value := range inputs {
 		all["input."+name] = value

@@ -219,23 +219,49 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestLargeMatrix plans a thousand cells. It takes milliseconds; the bound only catches
-// something that grows with the square.
-func TestLargeMatrix(t *testing.T) {
+// thousandRows is a file whose rows make a thousand cells.
+func thousandRows() []byte {
 	var content strings.Builder
 	head, row, _ := strings.Cut(matrixFile, "  - id: broken-role\n")
 	content.WriteString(head)
 	for i := range 998 {
 		fmt.Fprintf(&content, "  - id: row-%d\n%s", i, row)
 	}
-	start := time.Now()
-	cells, err := Cells(load(t, content.String()), Options{Provider: "embedded", Candidate: "1.0.5"})
+	return []byte(content.String())
+}
+
+// readAndPlan does what every command does first.
+func readAndPlan(t testing.TB, content []byte) {
+	t.Helper()
+	file, err := compat.Parse("compatibility.yaml", content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := Cells(file, Options{Provider: "embedded", Candidate: "1.0.5"})
 	if err != nil || len(cells) != 1000 {
 		t.Fatalf("got %d cells, %v, want 1000", len(cells), err)
 	}
-	took := time.Since(start)
-	t.Logf("read and planned %d cells in %s", len(cells), took)
-	if took > 20*time.Second {
-		t.Errorf("it took %s", took)
+}
+
+// TestLargeMatrix reads and plans a thousand cells, which must take less than a second. The best of some tries counts:
+// the machine may be busy with other tests.
+func TestLargeMatrix(t *testing.T) {
+	content := thousandRows()
+	best := time.Hour
+	for range 5 {
+		start := time.Now()
+		readAndPlan(t, content)
+		best = min(best, time.Since(start))
+	}
+	t.Logf("read and planned 1000 cells in %s", best)
+	if best > time.Second {
+		t.Errorf("it took %s", best)
+	}
+}
+
+func BenchmarkThousandCells(b *testing.B) {
+	content := thousandRows()
+	for b.Loop() {
+		readAndPlan(b, content)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/trussiumhq/trussium-operator/matrix/artifact"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
 // suiteDir is the suite of this repository.
@@ -34,12 +37,16 @@ func TestLintFinds(t *testing.T) {
 		{"no level", test, "level: smoke", "other: smoke", "label level"},
 		{"unknown level", test, "level: smoke", "level: quick", "label level"},
 		{"no feature", test, "    feature: runtime-image\n", "", "label feature"},
+		{"no release", test, "since: \"0.5.0\"", "until: \"0.5.0\"", "label since"},
+		{"unknown release", test, "since: \"0.5.0\"", "since: \"0.5.1\"", "label since"},
 		{"no README", "roll-forward/README.md", "", "", "README.md"},
 		{"two sentences in the README", "roll-forward/README.md", "end.", "end. And it is fast.", "one sentence"},
 		{"unnamed step", test, "- name: given a runtime\n    use", "- use", "step has no name"},
-		{"missing template", test, "../steps/rolling.yaml", "../steps/roling.yaml", "roling.yaml"},
+		{"missing template", test, "../steps/settle-time.yaml", "../steps/setle-time.yaml", "setle-time.yaml"},
+		{"unused template", "steps/idle.yaml", "", "kind: StepTemplate", "no scenario uses it"},
+		{"unused binding", test, "  steps:", "  - name: idle\n    value: idle\n  steps:", "binding idle"},
 		{"timeout not named", ".chainsaw.yaml", "    delete: 2m\n", "", "timeout delete"},
-		{"timeout in a step", "steps/rolling.yaml", "assert:", "assert:\n      timeout: 5s", "timeout belongs"},
+		{"timeout in a step", "steps/settled.yaml", "assert:", "assert:\n      timeout: 5s", "timeout belongs"},
 		{"timeouts in a test", test, "  steps:", "  timeouts: {assert: 5s}\n  steps:", "timeouts belongs"},
 		{"script", "steps/settle-time.yaml", "sleep:\n      duration: 3s", "script:\n      content: sleep 3", "operation script"},
 		{"command", "steps/settle-time.yaml", "sleep:\n      duration: 3s", "command:\n      entrypoint: sleep", "operation command"},
@@ -49,8 +56,17 @@ func TestLintFinds(t *testing.T) {
 		{"tag", "steps/set-image.yaml", "tag: ($tag)", "tag: 1.28.0", "image reference"},
 		{"image in an expression", "steps/given-runtime.yaml", "repository: $values.repository, tag", "repository: 'docker.io/library/trussium', tag", "image reference"},
 		{"tag in the values", "values.yaml", "provider:\n", "from: 1.27.0\nprovider:\n", "image reference"},
+		{"time of its own", "steps/set-image.yaml", "try:\n", "try:\n  - sleep:\n      duration: 1s\n", "sleep belongs"},
 		{"line break in an expression", "steps/given-runtime.yaml", "          && {image", "            && {image", "line break"},
-		{"namespace", "steps/rolling.yaml", "name: ($runtime)", "name: ($runtime)\n          namespace: default", "namespace"},
+		{"namespace", "steps/settled.yaml", "name: ($runtime)", "name: ($runtime)\n          namespace: default", "namespace"},
+		{"function of an absent status", "steps/settled.yaml", "readyReplicas: ($object.spec.replicas)", "(length(conditions)): 6", "absent"},
+		{"function of an absent field of a list", "steps/serving.yaml", "metadata.labels", "starts_with(metadata.name, $runtime) && metadata.labels", "absent"},
+		{"function of an absent condition", "steps/upgrade-state.yaml", "message | [0] || ''", "message | [0]", "absent"},
+		{"unknown variable", "steps/settled.yaml", "desiredImage: ($image)", "desiredImage: ($images)", "variable not defined: $images"},
+		{"unknown function", "steps/settled.yaml", "desiredImage: ($image)", "desiredImage: (uper($image))", "uper"},
+		{"map as an argument", "chain-a-b-c/chainsaw-test.yaml", "value: '({replicas: `2`})'", "value: {replicas: 2}", "invalid type for: map"},
+		{"broken expression", "steps/settled.yaml", "desiredImage: ($image)", "desiredImage: ($image ||)", "expression in error"},
+		{"not before a path", "steps/serving.yaml", "!(metadata.deletionTimestamp)", "!metadata.deletionTimestamp", "binds before the dot"},
 	} {
 		t.Run(spoiled.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -66,9 +82,14 @@ func TestLintFinds(t *testing.T) {
 	}
 }
 
-// spoil replaces a text in a file, or removes the file if there is no text to replace.
+// spoil replaces a text in a file. Without a text to replace it makes the file, or removes it
+// if there is nothing to put into it.
 func spoil(t *testing.T, file, old, replacement string) {
 	t.Helper()
+	if old == "" && replacement != "" {
+		write(t, file, replacement)
+		return
+	}
 	if old == "" {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
@@ -100,6 +121,16 @@ var timeoutNames = []string{"apply", "assert", "cleanup", "delete", "error", "ex
 // imageFields hold parts of an image reference.
 var imageFields = []string{"digest", "from", "image", "repository", "tag", "to"}
 
+// sleepFile is where the one settle time is, so that it has a name, too.
+const sleepFile = "steps/settle-time.yaml"
+
+var (
+	// quoted are the texts and literals in an expression.
+	quoted = regexp.MustCompile("'[^']*'|`[^`]*`|\"[^\"]*\"")
+	// notPath is a negation that takes only the first part of the path that follows.
+	notPath = regexp.MustCompile(`!\w+\.`)
+)
+
 // imageReference is a registry's host followed by a path.
 var imageReference = regexp.MustCompile(`\b[a-z0-9-]+\.(io|com|dev)/[a-z0-9]+/[a-z0-9]`)
 
@@ -107,13 +138,28 @@ var imageReference = regexp.MustCompile(`\b[a-z0-9-]+\.(io|com|dev)/[a-z0-9]+/[a
 type linter struct {
 	dir      string
 	findings []string
+	// documents are the files that were read, by name.
+	documents map[string]*yaml.Node
+	// unused are the templates that no scenario has used yet.
+	unused map[string]bool
 }
+
+// templateDir holds the steps that scenarios share.
+const templateDir = "steps"
 
 func lint(t *testing.T, dir string) []string {
 	t.Helper()
-	l := &linter{dir: dir}
+	l := &linter{dir: dir, documents: map[string]*yaml.Node{}, unused: map[string]bool{}}
 	l.configuration(l.parse(t, configurationFile))
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	templates, err := filepath.Glob(filepath.Join(dir, templateDir, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, template := range templates {
+		l.unused[filepath.Join(templateDir, filepath.Base(template))] = true
+	}
+	releases := releases(t)
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
 		}
@@ -123,7 +169,8 @@ func lint(t *testing.T, dir string) []string {
 		}
 		document := l.parse(t, file)
 		if filepath.Base(file) == testFile {
-			l.test(file, document)
+			l.labels(file, document, releases)
+			l.test(t, file, document)
 		}
 		l.walk(file, document)
 		return nil
@@ -131,19 +178,51 @@ func lint(t *testing.T, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l.findings
+	for template := range l.unused {
+		l.findings = append(l.findings, template+": no scenario uses it")
+	}
+	slices.Sort(l.findings)
+	return slices.Compact(l.findings) // a template is looked at in each of its uses
 }
 
-func (l *linter) parse(t *testing.T, file string) *yaml.Node {
+// releases are the versions that a scenario can say it is for: those that are declared, and the
+// candidate.
+func releases(t *testing.T) []string {
+	t.Helper()
+	file, err := compat.Load(filepath.Join(suiteDir, "..", "compatibility.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidate, err := artifact.CheckoutVersion(filepath.Join(suiteDir, ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := []string{candidate}
+	for _, release := range file.OperatorReleases {
+		versions = append(versions, release.Version)
+	}
+	return versions
+}
+
+func (l *linter) text(t *testing.T, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(l.dir, file))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(content)
+}
+
+func (l *linter) parse(t *testing.T, file string) *yaml.Node {
+	t.Helper()
+	if known := l.documents[file]; known != nil {
+		return known
+	}
 	var document yaml.Node
-	if err := yaml.Unmarshal(content, &document); err != nil {
+	if err := yaml.Unmarshal([]byte(l.text(t, file)), &document); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
+	l.documents[file] = document.Content[0]
 	return document.Content[0]
 }
 
@@ -161,8 +240,7 @@ func (l *linter) configuration(document *yaml.Node) {
 	}
 }
 
-// test wants labels, a README sentence, and steps with names and templates that exist.
-func (l *linter) test(file string, document *yaml.Node) {
+func (l *linter) labels(file string, document *yaml.Node, releases []string) {
 	labels := at(document, "metadata", "labels")
 	if level := text(at(labels, "level")); level != "smoke" && level != "full" {
 		l.find(file, document, "label level is %q, want smoke or full", level)
@@ -170,21 +248,48 @@ func (l *linter) test(file string, document *yaml.Node) {
 	if text(at(labels, "feature")) == "" {
 		l.find(file, document, "label feature is missing: say which feature the scenario is about")
 	}
+	if since := text(at(labels, sinceLabel)); !slices.Contains(releases, since) {
+		l.find(file, document, "label since is %q: name the first release that has the feature, one of %s", since, strings.Join(releases, ", "))
+	}
+}
+
+// test wants a README sentence, steps with names, templates that exist, bindings that are used,
+// and expressions that can be evaluated.
+func (l *linter) test(t *testing.T, file string, document *yaml.Node) {
+	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(l.dir, filepath.Dir(file), "README.md"))
 	if err != nil {
 		l.find(file, document, "README.md is missing: say in one sentence what the scenario proves")
 	} else if sentence := strings.TrimSpace(string(readme)); !strings.HasSuffix(sentence, ".") || strings.Contains(sentence, ". ") {
 		l.find(file, document, "README.md must be one sentence")
 	}
+	complete := true
+	uses := l.text(t, file)
 	for _, step := range items(at(document, "spec", "steps")) {
 		if text(at(step, "name")) == "" {
 			l.find(file, step, "a step has no name: the report shows it")
 		}
-		if template := at(step, "use", "template"); template != nil {
-			if _, err := os.Stat(filepath.Join(l.dir, filepath.Dir(file), template.Value)); err != nil {
-				l.find(file, template, "template %s does not exist", template.Value)
-			}
+		template := at(step, "use", "template")
+		if template == nil {
+			continue
 		}
+		path := filepath.Join(filepath.Dir(file), template.Value)
+		if _, err := os.Stat(filepath.Join(l.dir, path)); err != nil {
+			l.find(file, template, "template %s does not exist", template.Value)
+			complete = false
+			continue
+		}
+		delete(l.unused, path)
+		uses += l.text(t, path)
+	}
+	for _, bound := range items(at(document, "spec", "bindings")) {
+		name := text(at(bound, "name"))
+		if !regexp.MustCompile(`\$` + name + `\b`).MatchString(uses) {
+			l.find(file, bound, "binding %s is used nowhere", name)
+		}
+	}
+	if complete {
+		l.evaluate(t, file, document)
 	}
 }
 
@@ -206,6 +311,9 @@ func (l *linter) walk(file string, node *yaml.Node) {
 		if strings.HasPrefix(node.Value, "(") && strings.Contains(node.Value, "\n") {
 			l.find(file, node, "expression with a line break: chainsaw takes it for a text; fold it, with one indentation")
 		}
+		if isExpression(node) && notPath.MatchString(quoted.ReplaceAllString(node.Value, "")) {
+			l.find(file, node, "! binds before the dot: write !(a.b)")
+		}
 		// The repository has its default in the values, and only there.
 		if imageReference.MatchString(node.Value) && file != valuesFile {
 			l.find(file, node, "image reference %s: take it from the values", node.Value)
@@ -218,6 +326,8 @@ func (l *linter) field(file string, key, value *yaml.Node) {
 	switch name := key.Value; {
 	case name == "timeout" || name == "timeouts":
 		l.find(file, key, "%s belongs into %s, where every timeout has its name", name, configurationFile)
+	case name == "sleep" && file != sleepFile:
+		l.find(file, key, "sleep belongs into %s", sleepFile)
 	case name == "try" || name == "catch" || name == "finally" || name == "cleanup":
 		l.operations(file, value)
 	case name == "namespace" && literal:

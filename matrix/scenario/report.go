@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,9 +28,22 @@ type Step struct {
 	Name     string
 	Passed   bool
 	Duration time.Duration
-	// Failure says what was asserted and what was seen, in several lines; empty if the step
-	// passed.
+	// Failure says in several lines what was asserted and what was seen, in chainsaw's words;
+	// empty if the step passed.
 	Failure string
+	// Differences are the parts of the failure that are comparisons.
+	Differences []Difference
+}
+
+// Difference is one assertion that did not hold.
+type Difference struct {
+	// Object is what was looked at, as apiVersion/kind/namespace/name; empty if the assertion
+	// is about several objects.
+	Object string
+	// Field is the path of a field or an expression.
+	Field string
+	// Asserted and Seen are the two values.
+	Asserted, Seen string
 }
 
 // Failures are the failed steps in words, one paragraph each.
@@ -40,6 +55,26 @@ func (r Result) Failures() string {
 		}
 	}
 	return strings.Join(failed, "\n\n")
+}
+
+// Lines tell every step with its duration, and of a failed one what was asserted and what was
+// seen instead, for evidence.
+func (r Result) Lines() []string {
+	var lines []string
+	for _, step := range r.Steps {
+		outcome := "passed"
+		if !step.Passed {
+			outcome = "failed"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s: %s in %s", r.Name, step.Name, outcome, step.Duration.Round(time.Millisecond)))
+		for _, d := range step.Differences {
+			lines = append(lines, fmt.Sprintf("%s: %s: %s: asserted %s, seen %s", r.Name, step.Name, strings.TrimPrefix(d.Object+" "+d.Field, " "), d.Asserted, d.Seen))
+		}
+		if !step.Passed && len(step.Differences) == 0 {
+			lines = append(lines, fmt.Sprintf("%s: %s: %s", r.Name, step.Name, strings.ReplaceAll(step.Failure, "\n", " ")))
+		}
+	}
+	return lines
 }
 
 // The values of a status in chainsaw's report.
@@ -78,30 +113,45 @@ type operationReport struct {
 	} `json:"failure"`
 }
 
-// readResult reads the report in file, which must hold the one named test, run to an end.
-func readResult(file, name string) (Result, error) {
+// readResults reads the report in file, which must hold the named tests, run to an end, and
+// returns them in the order of names.
+func readResults(file string, names []string) ([]Result, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return Result{}, fmt.Errorf("read chainsaw's report: %w", err)
+		return nil, fmt.Errorf("read chainsaw's report: %w", err)
 	}
 	var parsed report
 	if err := json.Unmarshal(content, &parsed); err != nil {
-		return Result{}, fmt.Errorf("read chainsaw's report %s: %w", file, err)
+		return nil, fmt.Errorf("read chainsaw's report %s: %w", file, err)
 	}
-	// Chainsaw leaves a test out that it can't load.
-	if len(parsed.Tests) != 1 || parsed.Tests[0].Name != name {
-		return Result{}, fmt.Errorf("chainsaw's report %s holds %d tests, want the one test %s", file, len(parsed.Tests), name)
+	var results []Result
+	for _, name := range names {
+		// Chainsaw leaves a test out that it can't load.
+		i := slices.IndexFunc(parsed.Tests, func(test testReport) bool { return test.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("chainsaw's report %s does not hold the test %s", file, name)
+		}
+		result, err := readResult(parsed.Tests[i])
+		if err != nil {
+			return nil, fmt.Errorf("chainsaw's report %s: test %s: %w", file, name, err)
+		}
+		results = append(results, result)
 	}
-	test := parsed.Tests[0]
-	result := Result{Name: name, Duration: test.EndTime.Sub(test.StartTime)}
+	return results, nil
+}
+
+func readResult(test testReport) (Result, error) {
+	result := Result{Name: test.Name, Duration: test.EndTime.Sub(test.StartTime)}
+	var err error
 	if result.Passed, err = passed(test.Status); err != nil {
-		return Result{}, fmt.Errorf("chainsaw's report %s: test %s: %w", file, name, err)
+		return Result{}, err
 	}
 	for _, step := range test.Steps {
-		read := Step{Name: step.Name, Duration: step.EndTime.Sub(step.StartTime), Failure: failure(step.Operations)}
+		read := Step{Name: step.Name, Duration: step.EndTime.Sub(step.StartTime)}
 		if read.Passed, err = passed(step.Status); err != nil {
-			return Result{}, fmt.Errorf("chainsaw's report %s: step %q: %w", file, step.Name, err)
+			return Result{}, fmt.Errorf("step %q: %w", step.Name, err)
 		}
+		read.Failure, read.Differences = failure(step.Operations)
 		result.Steps = append(result.Steps, read)
 	}
 	return result, nil
@@ -120,13 +170,38 @@ func passed(status string) (bool, error) {
 	}
 }
 
-// failure joins the failed operations of a step.
-func failure(operations []operationReport) string {
+// failure joins the failed operations of a step, and the differences that they found.
+func failure(operations []operationReport) (string, []Difference) {
 	var failed []string
+	var found []Difference
 	for _, operation := range operations {
 		if operation.Failure != nil {
-			failed = append(failed, operation.Type+": "+strings.TrimSpace(operation.Failure.Error))
+			text := strings.TrimSpace(operation.Failure.Error)
+			failed = append(failed, operation.Type+": "+text)
+			found = append(found, differences(text)...)
 		}
 	}
-	return strings.Join(failed, "\n")
+	return strings.Join(failed, "\n"), found
+}
+
+var (
+	// objectLine names the object that the lines after it are about, between two rules.
+	objectLine = regexp.MustCompile(`^[a-z][^ ]*/[A-Z]\w*/\S+$`)
+	// differenceLine is how chainsaw writes an assertion that does not hold.
+	differenceLine = regexp.MustCompile(`^(?:\* )?(.+?): Invalid value: (.*): Expected value: (.*)$`)
+)
+
+// differences finds the comparisons in the failure of an operation.
+func differences(failure string) []Difference {
+	var found []Difference
+	object := ""
+	for line := range strings.Lines(failure) {
+		line = strings.TrimSuffix(line, "\n")
+		if objectLine.MatchString(line) {
+			object = line
+		} else if match := differenceLine.FindStringSubmatch(line); match != nil {
+			found = append(found, Difference{Object: object, Field: match[1], Seen: match[2], Asserted: match[3]})
+		}
+	}
+	return found
 }

@@ -1,13 +1,16 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -38,125 +41,197 @@ type Runner struct {
 	Chainsaw string
 }
 
-// Values are what a scenario works on; an empty one is the default of the suite's values
-// file, which also describes them.
+// Values are what scenarios work on; an empty one is the default of the suite's values file.
+// docs/scenarios.md says which scenario needs which.
 type Values struct {
-	// Runtime is the name of the TrussiumRuntime, created if there is none in the namespace.
+	// Runtime is the name of the TrussiumRuntime of roll-forward and roll-back, created if there
+	// is none in the namespace. The other scenarios always make their own.
 	Runtime string `json:"runtime,omitempty"`
 	// Repository is the runtime's image repository.
 	Repository string `json:"repository,omitempty"`
-	// From and To are tags of the image.
-	From string `json:"from,omitempty"`
-	To   string `json:"to,omitempty"`
+	// From, To and Third are tags of the image, NeverReady the tag of one that starts and does
+	// not become ready.
+	From       string `json:"from,omitempty"`
+	To         string `json:"to,omitempty"`
+	Third      string `json:"third,omitempty"`
+	NeverReady string `json:"neverReady,omitempty"`
+	// Digest is the digest that To stands for: sha256:<hex>.
+	Digest string `json:"digest,omitempty"`
 }
 
 // Request says what to run and against which cluster.
 type Request struct {
-	// Scenario is the name of a scenario of the suite.
+	// Scenario is the name of a scenario of the suite. RunAll does not look at it.
 	Scenario string
 	// Kubeconfig is the path of the kubeconfig; its current context is used.
 	Kubeconfig string
-	// Namespace holds the runtime. One that exists is used and kept; one that doesn't is
-	// created and deleted. Empty: a new namespace with a name of chainsaw's choice.
+	// Namespace holds the runtimes. One that exists is used and kept; one that doesn't is
+	// created and deleted. Empty: a new namespace for each scenario, with a name of chainsaw's
+	// choice.
 	Namespace string
 	// Values are laid over the suite's values file.
 	Values Values
-	// AssertTimeout replaces the suite's time for one assertion. 0: the suite's.
+	// AssertTimeout replaces the suite's times for one assertion, of presence or of absence. 0:
+	// the suite's.
 	AssertTimeout time.Duration
-	// LogDir receives <scenario>.log, chainsaw's output, and <scenario>.json, its report.
+	// LogDir receives <scenario>.log, chainsaw's output, and <scenario>.json, its report; those
+	// of RunAll are scenarios.log and scenarios.json.
 	LogDir string
+	// Progress is told, as "scenario: step", of each step that begins. May be nil.
+	Progress func(string)
 }
 
 // Run runs the scenario and returns what it found. When ctx is done, chainsaw and all its
 // children are killed. See the package comment for what an error means.
 func (r Runner) Run(ctx context.Context, request Request) (Result, error) {
-	result, err := r.run(ctx, request)
+	results, err := r.run(ctx, request, request.Scenario, []string{request.Scenario})
 	if err != nil {
 		return Result{}, fmt.Errorf("run scenario %s: %w", request.Scenario, err)
 	}
-	return result, nil
+	return results[0], nil
 }
 
-func (r Runner) run(ctx context.Context, request Request) (Result, error) {
+// RunAll runs several scenarios as Run does one, and returns what they found in the order of
+// names. They run side by side, as many as the suite's configuration says; in a namespace that
+// they share, one after the other, because some of them set a quota there.
+func (r Runner) RunAll(ctx context.Context, request Request, names ...string) ([]Result, error) {
+	results, err := r.run(ctx, request, "scenarios", names)
+	if err != nil {
+		return nil, fmt.Errorf("run %d scenarios: %w", len(names), err)
+	}
+	return results, nil
+}
+
+// run calls the log and the report file.
+func (r Runner) run(ctx context.Context, request Request, file string, names []string) ([]Result, error) {
 	// Chainsaw runs in a folder of its own.
 	for _, path := range []*string{&r.Suite.Dir, &r.Chainsaw, &request.Kubeconfig, &request.LogDir} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
-			return Result{}, err
+			return nil, err
 		}
 		*path = absolute
 	}
-	if !isScenario(filepath.Join(r.Suite.Dir, request.Scenario)) {
-		return Result{}, fmt.Errorf("there is no %s in %s", filepath.Join(request.Scenario, testFile), r.Suite.Dir)
+	if len(names) == 0 {
+		return nil, errors.New("no scenario is given")
+	}
+	for _, name := range names {
+		if !isScenario(filepath.Join(r.Suite.Dir, name)) {
+			return nil, fmt.Errorf("there is no %s in %s", filepath.Join(name, testFile), r.Suite.Dir)
+		}
 	}
 	if err := os.MkdirAll(request.LogDir, 0o755); err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	reportFile := filepath.Join(request.LogDir, request.Scenario+".json")
+	reportFile := filepath.Join(request.LogDir, file+".json")
 	// An earlier run's report must not be taken for this one's.
 	if err := os.Remove(reportFile); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return Result{}, err
+		return nil, err
 	}
 	work, err := os.MkdirTemp("", "scenario-")
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	defer os.RemoveAll(work)
 	values, err := json.Marshal(request.Values)
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	overrides := filepath.Join(work, "values.json")
 	if err := os.WriteFile(overrides, values, 0o600); err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	log := filepath.Join(request.LogDir, request.Scenario+".log")
-	code, err := r.chainsaw(ctx, request, overrides, reportFile, log)
+	log := filepath.Join(request.LogDir, file+".log")
+	if err := r.chainsaw(ctx, r.arguments(request, names, overrides, reportFile), work, request, log); err != nil {
+		return nil, err
+	}
+	results, err := readResults(reportFile, names)
 	if err != nil {
-		return Result{}, err
+		return nil, fmt.Errorf("%w; the end of %s:\n%s", err, log, tail(log))
 	}
-	result, err := readResult(reportFile, request.Scenario)
-	if err != nil {
-		return Result{}, fmt.Errorf("chainsaw ended with code %d: %w\n%s", code, err, tail(log))
-	}
-	// Chainsaw's report knows operations only; what fails around them shows in its exit code.
-	if result.Passed != (code == 0) {
-		return Result{}, fmt.Errorf("chainsaw ended with code %d, which its report does not explain; the end of %s:\n%s", code, log, tail(log))
-	}
-	return result, nil
+	return results, explained(results, log)
 }
 
-// chainsaw runs the process and returns its exit code; its output goes to the file log.
-func (r Runner) chainsaw(ctx context.Context, request Request, overrides, reportFile, log string) (int, error) {
+// verdictLine is what chainsaw writes at the end of a scenario.
+var verdictLine = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL): chainsaw/(\S+)`)
+
+// explained compares the report, which knows operations only, with chainsaw's own verdicts:
+// a scenario can also fail around its operations.
+func explained(results []Result, log string) error {
+	content, err := os.ReadFile(log)
+	if err != nil {
+		return err
+	}
+	passed := map[string]bool{}
+	for _, line := range verdictLine.FindAllSubmatch(content, -1) {
+		passed[string(line[2])] = string(line[1]) == "PASS"
+	}
+	for _, result := range results {
+		if verdict, given := passed[result.Name]; !given || verdict != result.Passed {
+			return fmt.Errorf("chainsaw's verdict on %s is one that its report does not explain; the end of %s:\n%s", result.Name, log, tail(log))
+		}
+	}
+	return nil
+}
+
+// chainsaw runs the process in dir; its output goes to the file log. That scenarios failed is
+// no error.
+func (r Runner) chainsaw(ctx context.Context, arguments []string, dir string, request Request, log string) error {
 	out, err := os.Create(log)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer out.Close()
-	cmd := exec.CommandContext(ctx, r.Chainsaw, r.arguments(request, overrides, reportFile)...)
-	cmd.Dir = filepath.Dir(overrides)
+	cmd := exec.CommandContext(ctx, r.Chainsaw, arguments...)
+	cmd.Dir = dir
 	cmd.Env = environment(os.Environ(), request.Kubeconfig)
 	cmd.Stdout = out
-	cmd.Stderr = out
+	if request.Progress != nil {
+		cmd.Stdout = io.MultiWriter(out, &stepWatcher{tell: request.Progress})
+	}
+	cmd.Stderr = cmd.Stdout
 	cmd.WaitDelay = killDelay
 	ownGroup(cmd)
 	err = cmd.Run()
 	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return 1, nil
+		return nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("chainsaw: %w; the end of %s:\n%s", err, log, tail(log))
+		return fmt.Errorf("chainsaw: %w; the end of %s:\n%s", err, log, tail(log))
 	}
-	return 0, nil
+	return nil
 }
 
-func (r Runner) arguments(request Request, overrides, reportFile string) []string {
+// stepLine is what chainsaw writes when a step begins.
+var stepLine = regexp.MustCompile(`\| ([^|]+) \| ([^|]+) \| TRY +\| BEGIN`)
+
+// stepWatcher reads chainsaw's output as it comes and tells of each step that begins.
+type stepWatcher struct {
+	tell func(string)
+	rest []byte
+}
+
+func (w *stepWatcher) Write(output []byte) (int, error) {
+	w.rest = append(w.rest, output...)
+	for {
+		line, rest, complete := bytes.Cut(w.rest, []byte("\n"))
+		if !complete {
+			return len(output), nil
+		}
+		w.rest = rest
+		if match := stepLine.FindSubmatch(line); match != nil {
+			w.tell(string(match[1]) + ": " + string(bytes.TrimSpace(match[2])))
+		}
+	}
+}
+
+func (r Runner) arguments(request Request, names []string, overrides, reportFile string) []string {
 	args := []string{
-		"test", filepath.Join(r.Suite.Dir, request.Scenario),
+		"test",
 		"--config", filepath.Join(r.Suite.Dir, configurationFile),
 		"--values", filepath.Join(r.Suite.Dir, valuesFile),
 		"--values", overrides,
@@ -166,10 +241,14 @@ func (r Runner) arguments(request Request, overrides, reportFile string) []strin
 		"--no-color",
 	}
 	if request.Namespace != "" {
-		args = append(args, "--namespace", request.Namespace)
+		args = append(args, "--namespace", request.Namespace, "--parallel", "1")
 	}
 	if request.AssertTimeout > 0 {
-		args = append(args, "--assert-timeout", request.AssertTimeout.String())
+		timeout := request.AssertTimeout.String()
+		args = append(args, "--assert-timeout", timeout, "--error-timeout", timeout)
+	}
+	for _, name := range names {
+		args = append(args, filepath.Join(r.Suite.Dir, name))
 	}
 	return args
 }

@@ -205,6 +205,33 @@ func TestScenariosRunAlone(t *testing.T) {
 	}
 }
 
+// Two scenarios in one run of chainsaw, of which one fails.
+func TestRunAll(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "several", noFault)
+	s.request.AssertTimeout = failingAssert
+	var mu sync.Mutex
+	began := map[string]bool{}
+	s.request.Progress = func(step string) {
+		mu.Lock()
+		defer mu.Unlock()
+		began[step] = true
+	}
+	// Nobody plays an operator for the runtimes that other scenarios make.
+	results, err := s.runner.RunAll(t.Context(), s.request, "scale-to-zero", "roll-forward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 2 || results[0].Name != "scale-to-zero" || results[0].Passed || results[1].Name != "roll-forward" || !results[1].Passed {
+		t.Errorf("want a failed scale-to-zero and a passed roll-forward:\n%s\n%s", results[0].Failures(), results[1].Failures())
+	}
+	for _, step := range []string{"scale-to-zero: all conditions are well", "roll-forward: settled at the target image"} {
+		if !began[step] {
+			t.Errorf("the beginning of %q was not told: %v", step, began)
+		}
+	}
+}
+
 // The matrix lets the scenarios work on a runtime that it made, one after the other.
 func TestScenariosShareARuntime(t *testing.T) {
 	t.Parallel()
@@ -232,7 +259,7 @@ func TestScenariosFindFaults(t *testing.T) {
 	}{
 		"records-early":      {recordsEarly, "the last successful image stays while rolling", []string{"status.lastSuccessfulImage", `"registry.example/trussium:1.27.1"`, `Expected value: "registry.example/trussium:1.27"`}},
 		"keeps-current":      {keepsCurrent, "settled at the target image", []string{"status.currentImage", `"registry.example/trussium:1.27"`, `Expected value: "registry.example/trussium:1.27.1"`}},
-		"never-completes":    {neverCompletes, "the upgrade completes", []string{"Upgrading", `"UpgradeInProgress"`, `Expected value: "UpgradeComplete"`}},
+		"never-completes":    {neverCompletes, "the upgrade completes", []string{"Upgrading", `"True UpgradeInProgress"`, `Expected value: "False UpgradeComplete"`}},
 		"ends-not-ready":     {endsNotReady, "settled at the target image", []string{"Ready", `"False"`, `Expected value: "True"`}},
 		"starts-twice":       {startsTwice, "one started and one completed event", []string{`"RuntimeUpgradeStarted, RuntimeUpgradeStarted, RuntimeUpgradeCompleted"`, `Expected value: "RuntimeUpgradeStarted, RuntimeUpgradeCompleted"`}},
 		"completes-silently": {completesSilently, "one started and one completed event", []string{`Invalid value: "RuntimeUpgradeStarted"`}},
@@ -257,6 +284,20 @@ func TestScenariosFindFaults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A value that is missing is told at once, and not after minutes of trying.
+func TestMissingValues(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "valueless", noFault)
+	s.request.Values.To = ""
+	result := s.run("chain-a-b-c")
+	if result.Passed || len(result.Steps) == 0 || result.Duration > failingAssert {
+		t.Fatalf("want a failure at once, not after %s:\n%s", result.Duration, strings.Join(result.Lines(), "\n"))
+	}
+	if told := result.Failures(); !strings.Contains(told, `["to","third"]`) {
+		t.Errorf("the failure does not name the values to and third:\n%s", told)
 	}
 }
 
@@ -327,7 +368,7 @@ func TestRunErrors(t *testing.T) {
 			prepare: func(t *testing.T, s *stage) {
 				s.spoilSuite("roll-forward/chainsaw-test.yaml", "($values.runtime ||", "(join($values.runtime) ||")
 			},
-			want: "which its report does not explain",
+			want: "that its report does not explain",
 		},
 		"crash": {
 			prepare: func(t *testing.T, s *stage) {

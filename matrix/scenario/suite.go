@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
@@ -21,6 +22,8 @@ const (
 	configurationFile = ".chainsaw.yaml"
 	// valuesFile holds the values that a run need not give.
 	valuesFile = "values.yaml"
+	// sinceLabel names the first release of the operator that a scenario is for.
+	sinceLabel = "since"
 )
 
 // Suite is a folder with one sub-folder per scenario, and beside them what they share.
@@ -33,8 +36,38 @@ type Suite struct {
 type Scenario struct {
 	// Name is the name of the test and of its folder.
 	Name string
-	// Labels say what it is about (feature) and how long it takes (level: smoke or full).
+	// Labels say what it is about (feature), how long it takes (level: smoke or full), and which
+	// release of the operator it is for at the earliest (since).
 	Labels map[string]string
+}
+
+// Supported are the scenarios for which the release of the operator is new enough, by its
+// version without a leading v.
+func Supported(scenarios []Scenario, version string) ([]Scenario, error) {
+	release, err := semver.StrictNewVersion(version)
+	if err != nil {
+		return nil, fmt.Errorf("choose scenarios for operator %q: %w", version, err)
+	}
+	var supported []Scenario
+	for _, scenario := range scenarios {
+		since, err := semver.StrictNewVersion(scenario.Labels[sinceLabel])
+		if err != nil {
+			return nil, fmt.Errorf("scenario %s: label %s %q: %w", scenario.Name, sinceLabel, scenario.Labels[sinceLabel], err)
+		}
+		if !release.LessThan(since) {
+			supported = append(supported, scenario)
+		}
+	}
+	return supported, nil
+}
+
+// Names are the names of the scenarios.
+func Names(scenarios []Scenario) []string {
+	var names []string
+	for _, scenario := range scenarios {
+		names = append(names, scenario.Name)
+	}
+	return names
 }
 
 // Scenarios returns the scenarios whose labels match, in the order of their names.

@@ -14,25 +14,53 @@ func TestScenariosByLabel(t *testing.T) {
 		selector string
 		want     string
 	}{
-		{"", "roll-back roll-forward"},
-		{"level=smoke,feature=runtime-image", "roll-back roll-forward"},
-		{"level=full", ""},
+		{"level=smoke,feature=runtime-image", "config-rollout-is-no-upgrade roll-back roll-forward"},
+		{"feature in (autoscaling,network-policy)", "autoscaling network-policy"},
+		{"level=none", ""},
 	} {
-		selector, err := labels.Parse(test.selector)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := Suite{Dir: suiteDir}.Scenarios(selector)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		for _, scenario := range found {
-			names = append(names, scenario.Name)
-		}
-		if got := strings.Join(names, " "); got != test.want {
+		if got := strings.Join(Names(labelled(t, test.selector)), " "); got != test.want {
 			t.Errorf("selector %q matches %q, want %q", test.selector, got, test.want)
 		}
+	}
+}
+
+func labelled(t *testing.T, selector string) []Scenario {
+	t.Helper()
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Suite{Dir: suiteDir}.Scenarios(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestSupported(t *testing.T) {
+	optional := labelled(t, "feature in (autoscaling,network-policy,scaling)")
+	for version, want := range map[string]string{
+		"0.3.1":      "scale-to-zero",
+		"0.7.0":      "network-policy scale-to-zero",
+		"0.9.0":      "autoscaling network-policy scale-to-zero",
+		"0.10.0":     "autoscaling network-policy scale-to-zero",
+		"0.9.0-rc.1": "network-policy scale-to-zero",
+	} {
+		supported, err := Supported(optional, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(Names(supported), " "); got != want {
+			t.Errorf("%s supports %q, want %q", version, got, want)
+		}
+	}
+	for _, wrong := range []string{"", "v1.0.0", "1.0"} {
+		if _, err := Supported(optional, wrong); err == nil {
+			t.Errorf("version %q is accepted", wrong)
+		}
+	}
+	if _, err := Supported([]Scenario{{Name: "unlabelled"}}, "1.0.0"); err == nil || !strings.Contains(err.Error(), "unlabelled") {
+		t.Errorf("a scenario without the label gives the error %v", err)
 	}
 }
 
@@ -76,7 +104,7 @@ func TestDigest(t *testing.T) {
 	}{
 		{"roll-forward/chainsaw-test.yaml", true},
 		{"roll-forward/more.yaml", true},
-		{"steps/rolling.yaml", true},
+		{"steps/settled.yaml", true},
 		{".chainsaw.yaml", true},
 		{"values.yaml", true},
 		{"roll-back/chainsaw-test.yaml", false},

@@ -106,11 +106,12 @@ func install(t *testing.T) {
 	must(t, err)
 	lab.crd, err = check.ParseCRD(chart.CRDs())
 	must(t, err)
+	lab.target.Features = check.FeaturesOf(lab.crd)
 	_, err = helmClient.Install(ctx, releaseName, chart, nil)
 	must(t, err)
 	green(t)(check.AwaitHandover(ctx, lab.target, &check.Snapshot{}, lab.release.Image.Ref))
 	must(t, lab.target.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lab.target.Namespace}}))
-	must(t, lab.target.Client.Create(ctx, lab.target.RuntimeObject(runtimeName)))
+	must(t, lab.target.Client.Create(ctx, lab.target.RuntimeObject(runtimeName, 1)))
 	green(t)(check.AwaitReady(ctx, lab.target, runtimeName))
 }
 

@@ -62,7 +62,7 @@ func root(stdout io.Writer) *cobra.Command {
 	connection := flag.NewFlagSet("connection", flag.ContinueOnError)
 	config.RegisterFlags(connection)
 	command.PersistentFlags().AddGoFlagSet(connection)
-	command.AddCommand(crdsCommand())
+	command.AddCommand(checkCommand(), crdsCommand())
 	return command
 }
 

@@ -19,6 +19,8 @@ func TestCommandLine(t *testing.T) {
 		{arguments: []string{"--version"}, stdout: manager.CurrentVersion()},
 		{arguments: []string{"--help"}, stdout: "--watch-namespace"},
 		{arguments: []string{"crds", "--help"}, stdout: "apply"},
+		{arguments: []string{"check", "--help"}, stdout: "--leader-election-namespace"},
+		{arguments: []string{"check", "--kubeconfig", "does/not/exist"}, code: 1, stderr: "does/not/exist"},
 		{arguments: []string{"--no-such-flag"}, code: 1, stderr: "no-such-flag"},
 		{arguments: []string{"surplus"}, code: 1, stderr: "surplus"},
 		{arguments: []string{"--log-level", "LOUD"}, code: 1, stderr: "log-level"},

@@ -9,17 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
+
+	"github.com/trussiumhq/trussium-operator/matrix/check/static/crdschema"
 )
 
 // schemaNode is a part of the schema as JSON.
@@ -104,28 +99,20 @@ func TestEveryBoundIsHeldByAValidAndAnInvalidObject(t *testing.T) {
 }
 
 // newJudge returns a function that tells why an object is refused, "" if it is not.
-func newJudge(t *testing.T, schema schemaNode) func(map[string]any) string {
+func newJudge(t *testing.T, root schemaNode) func(map[string]any) string {
 	t.Helper()
-	text, err := json.Marshal(schema)
+	text, err := json.Marshal(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	external, internal := &apiextensionsv1.JSONSchemaProps{}, &apiextensions.JSONSchemaProps{}
-	if err := json.Unmarshal(text, external); err != nil {
+	properties := &apiextensionsv1.JSONSchemaProps{}
+	if err := json.Unmarshal(text, properties); err != nil {
 		t.Fatal(err)
 	}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(external, internal, nil); err != nil {
-		t.Fatal(err)
-	}
-	structural, err := structuralschema.NewStructural(internal)
+	schema, err := crdschema.New(properties)
 	if err != nil {
 		t.Fatal(err)
 	}
-	validator, _, err := validation.NewSchemaValidator(internal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
 	return func(object map[string]any) string {
 		// As the API server reads it: 1 is an integer.
 		text, err := json.Marshal(object)
@@ -136,17 +123,11 @@ func newJudge(t *testing.T, schema schemaNode) func(map[string]any) string {
 		if err := json.Unmarshal(text, &object); err != nil {
 			t.Fatal(err)
 		}
-		defaulting.Default(object, structural)
-		refusals := validation.ValidateCustomResource(nil, object, validator)
-		refusals = append(refusals, listtype.ValidateListSetsAndMaps(nil, structural, object)...)
-		if len(refusals) == 0 {
-			fromRules, _ := rules.Validate(t.Context(), nil, structural, object, nil, celconfig.RuntimeCELCostBudget)
-			refusals = append(refusals, fromRules...)
+		schema.Default(object)
+		if err := schema.Validate(t.Context(), object); err != nil {
+			return err.Error()
 		}
-		if len(refusals) == 0 {
-			return ""
-		}
-		return refusals.ToAggregate().Error()
+		return ""
 	}
 }
 

@@ -94,7 +94,7 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // that, everything that was started is stopped. The error of a cluster that does not come
 // up carries the end of the failing component's log.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
-	if err := preflight(ctx, o.Node); err != nil {
+	if err := Preflight(ctx, o.Node); err != nil {
 		return nil, err
 	}
 	o, err := o.withDefaults()
@@ -110,13 +110,14 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	if running, err := Attach(ctx, o.Dir); err == nil {
 		running.handle.release()
-		return nil, fmt.Errorf("start the embedded cluster: one is already running in %s: stop it first", o.Dir)
+		return nil, fmt.Errorf("start the embedded cluster: one is already running in %s: stop it first (matrix cluster down)", o.Dir)
 	}
 	if err := prepareDir(o.Dir); err != nil {
 		return nil, fmt.Errorf("start the embedded cluster: %w", err)
 	}
 	h, s, err := launch(ctx, binary, arguments(o, key), o)
 	if err != nil {
+		_ = os.RemoveAll(o.Dir) // the error holds the end of the logs
 		return nil, fmt.Errorf("start the embedded cluster: %w", err)
 	}
 	c, err := newCluster(o.Dir, s, h)
@@ -263,7 +264,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	if c.status.Keep {
 		return nil
 	}
-	// The cluster removes the folder itself; this is for one that was killed.
+	// The cluster removes the folder itself; this is for one that was killed or failed.
 	if err := os.RemoveAll(c.dir); err != nil {
 		return fmt.Errorf("remove the embedded cluster's state: %w", err)
 	}

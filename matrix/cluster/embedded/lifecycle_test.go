@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -203,6 +204,52 @@ func TestKilledClusterLeavesNoProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectNothingLeft(t, processes, dir, interfaces)
+}
+
+// A cluster whose component ends is over. What it logged can still be gathered.
+func TestFailedClusterLeavesItsLogs(t *testing.T) {
+	for name, node := range map[string]bool{"API only": false, "with a node": true} {
+		t.Run(name, func(t *testing.T) {
+			interfaces := interfaceNames(t)
+			dir := filepath.Join(t.TempDir(), "state")
+			c, err := Start(t.Context(), Options{Dir: dir, Node: node})
+			if err != nil {
+				t.Fatal(err)
+			}
+			processes := descendants(t, c.handle.process.Pid)
+			killComponent(t, processes, "kube-apiserver")
+			expectEnd(t, c)
+			diagnostics := t.TempDir()
+			_ = c.Diagnose(t.Context(), diagnostics) // there is no API server to ask for objects
+			log := filepath.Join(diagnostics, "logs", "kube-apiserver.log")
+			if info, err := os.Stat(log); err != nil || info.Size() == 0 {
+				t.Errorf("%s: %v", log, err)
+			}
+			if err := c.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			expectNothingLeft(t, processes, dir, interfaces)
+		})
+	}
+}
+
+// killComponent kills the process of the cluster that runs the component.
+func killComponent(t *testing.T, processes []processID, component string) {
+	t.Helper()
+	for _, p := range processes {
+		content, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
+		if arguments := strings.Split(string(content), "\x00"); len(arguments) > 1 && arguments[1] == component {
+			process, err := os.FindProcess(p.pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("no process of the cluster is %s", component)
 }
 
 // holder is another process of this test program, which holds a cluster.

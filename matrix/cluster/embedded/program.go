@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -23,6 +24,9 @@ var releases = map[string]string{
 	DefaultKubernetes: "",
 }
 
+// ErrVersion marks a Kubernetes version that no embedded cluster can have.
+var ErrVersion = errors.New("there is no embedded cluster of Kubernetes")
+
 // KubernetesVersions are the versions that an embedded cluster can have.
 func KubernetesVersions() []string {
 	return slices.Sorted(maps.Keys(releases))
@@ -32,8 +36,7 @@ func KubernetesVersions() []string {
 func program(repository, kubernetes string) (gobuild.Program, error) {
 	release, ok := releases[kubernetes]
 	if !ok {
-		return gobuild.Program{}, fmt.Errorf("no embedded cluster of Kubernetes %s: choose one of %s, or use --provider kind",
-			kubernetes, strings.Join(KubernetesVersions(), ", "))
+		return gobuild.Program{}, fmt.Errorf("%w %s: choose one of %s", ErrVersion, kubernetes, strings.Join(KubernetesVersions(), ", "))
 	}
 	program := gobuild.Program{
 		Name:    "controlplane-" + kubernetes,

@@ -8,14 +8,15 @@ import (
 	"runtime"
 )
 
-var errUnsupported = fmt.Errorf("the embedded cluster needs Linux, this is %s: use --provider kind", runtime.GOOS)
+var errUnsupported = fmt.Errorf("the embedded cluster needs Linux, this is %s: use a Linux machine", runtime.GOOS)
 
 type handle struct{ release func() }
 
 func (*handle) done() <-chan struct{}      { return nil }
 func (*handle) stop(context.Context) error { return errUnsupported }
 
-func preflight(context.Context, bool) error { return errUnsupported }
+// Preflight tells that there is no embedded cluster here.
+func Preflight(context.Context, bool) error { return errUnsupported }
 
 func launch(context.Context, string, []string, Options) (*handle, status, error) {
 	return nil, status{}, errUnsupported

@@ -13,6 +13,7 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
+	"github.com/trussiumhq/trussium-operator/matrix/filelock"
 )
 
 // downTimeout bounds the end of one cluster.
@@ -71,7 +72,7 @@ func buildCluster(ctx context.Context, kubernetes string, stdout io.Writer) erro
 	path, _, err := embedded.Build(ctx, found.Repository, found.CacheDir, kubernetes, func(text string) { screen.TaskProgress(task, text) })
 	screen.TaskEnded(task, time.Since(start), err)
 	if err != nil {
-		return err
+		return versionError(err)
 	}
 	fmt.Fprintln(stdout, path)
 	return nil
@@ -92,10 +93,17 @@ func clusterUp(ctx context.Context, kubernetes string, stdout io.Writer) error {
 	})
 	screen.TaskEnded(task, time.Since(start), err)
 	if err != nil {
-		return err
+		return versionError(err)
 	}
 	fmt.Fprintf(stdout, "export KUBECONFIG=%s\n", live.Kubeconfig())
 	return nil
+}
+
+func versionError(err error) error {
+	if errors.Is(err, embedded.ErrVersion) {
+		return usageError{err}
+	}
+	return err
 }
 
 func clusterDown(ctx context.Context, stdout io.Writer) error {
@@ -103,11 +111,41 @@ func clusterDown(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dirs, err := filepath.Glob(filepath.Join(found.CacheDir, "runs", "*", "cells", "*", "cluster"))
+	runs, err := filepath.Glob(filepath.Join(found.CacheDir, "runs", "*"))
 	if err != nil {
 		return fmt.Errorf("look for clusters: %w", err)
 	}
-	ended := 0
+	told := false
+	tell := func(args ...any) {
+		told = true
+		fmt.Fprintln(stdout, args...)
+	}
+	var failures []error
+	for _, run := range runs {
+		failures = append(failures, endClusters(ctx, run, tell))
+	}
+	if err := errors.Join(failures...); err != nil || told {
+		return err
+	}
+	fmt.Fprintln(stdout, "no cluster is running")
+	return nil
+}
+
+// endClusters ends the clusters of one checkout, unless a matrix is using them.
+func endClusters(ctx context.Context, run string, tell func(...any)) error {
+	unlock, err := filelock.Try(filepath.Join(run, "lock"))
+	if errors.Is(err, filelock.ErrHeld) {
+		tell("left alone the clusters in", run+": a matrix is running there")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for clusters in %s: %w", run, err)
+	}
+	defer unlock()
+	dirs, err := filepath.Glob(filepath.Join(run, "cells", "*", "cluster"))
+	if err != nil {
+		return fmt.Errorf("look for clusters in %s: %w", run, err)
+	}
 	var failures []error
 	for _, dir := range dirs {
 		live, err := embedded.Attach(ctx, dir)
@@ -123,11 +161,7 @@ func clusterDown(ctx context.Context, stdout io.Writer) error {
 			failures = append(failures, err)
 			continue
 		}
-		ended++
-		fmt.Fprintln(stdout, "ended the cluster of", filepath.Base(filepath.Dir(dir)))
-	}
-	if ended == 0 && len(failures) == 0 {
-		fmt.Fprintln(stdout, "no cluster is running")
+		tell("ended the cluster of", filepath.Base(filepath.Dir(dir)))
 	}
 	return errors.Join(failures...)
 }

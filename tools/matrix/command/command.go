@@ -54,6 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "matrix: interrupted; the same command goes on or starts the cell again")
 	case errors.As(err, &mistakes):
 		fmt.Fprintln(stderr, mistakes) // each line begins with its position, for editors
+		annotateProblems(stderr, mistakes.Problems)
 	default:
 		fmt.Fprintln(stderr, "matrix:", err)
 	}
@@ -89,6 +90,8 @@ type settings struct {
 	jobs     int
 	fresh    bool
 	retain   bool
+	output   string
+	junit    string
 }
 
 func newRoot(stdout io.Writer) *cobra.Command {
@@ -109,13 +112,17 @@ Without a command it runs the whole matrix.`,
 		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd.Context(), s, stdout) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runMatrix(cmd.Context(), s, stdout, cmd.ErrOrStderr())
+		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())}
+	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVarP(&s.file, "file", "f", "", "compatibility file (default: compatibility.yaml of the checkout)")
 	s.addRunFlags(root)
-	root.AddCommand(newRun(s, stdout), newPlan(s, stdout), newValidate(s, stdout), newReport(stdout), newCluster(stdout))
+	root.AddCommand(newRun(s, stdout), newPlan(s, stdout), newValidate(s, stdout), newReport(s, stdout), newVerify(s, stdout), newPath(s, stdout), newDiff(stdout), newCluster(stdout), newTriage(s, stdout), newScenarios(s, stdout), newSelftest(stdout))
 	return root
 }
 
@@ -128,9 +135,42 @@ func (s *settings) addPlanFlags(cmd *cobra.Command) {
 
 func (s *settings) addRunFlags(cmd *cobra.Command) {
 	s.addPlanFlags(cmd)
-	cmd.Flags().IntVar(&s.jobs, "jobs", max(1, runtime.NumCPU()/2), "how many cells run at once")
+	s.addJobsFlag(cmd)
+	addOutputFlag(cmd, &s.output)
+	cmd.Flags().StringVar(&s.junit, "junit", "", "write the results as JUnit XML to this file")
 	cmd.Flags().BoolVar(&s.fresh, "fresh", false, "run cells again whose result is still valid")
 	cmd.Flags().BoolVar(&s.retain, "retain", false, "keep the clusters when their cells end (see matrix cluster down)")
+}
+
+func (s *settings) addJobsFlag(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&s.jobs, "jobs", defaultJobs(), "how many cells run at once; each needs up to 2 GiB and half a core")
+}
+
+// cellMemory is what a cell needs at most on the embedded provider, in bytes.
+const cellMemory = 2 << 30
+
+// defaultJobs lets two cells share a core, since they wait most of the time.
+func defaultJobs() int {
+	jobs := 2 * runtime.NumCPU()
+	if available, err := availableMemory("/proc/meminfo"); err == nil {
+		jobs = min(jobs, int(available/cellMemory))
+	}
+	return max(1, jobs)
+}
+
+// availableMemory reads how many bytes Linux can still give to programs.
+func availableMemory(meminfo string) (uint64, error) {
+	content, err := os.ReadFile(meminfo)
+	if err != nil {
+		return 0, fmt.Errorf("read the machine's memory: %w", err)
+	}
+	for line := range strings.Lines(string(content)) {
+		var kibibytes uint64
+		if _, err := fmt.Sscanf(line, "MemAvailable: %d kB", &kibibytes); err == nil {
+			return kibibytes << 10, nil
+		}
+	}
+	return 0, fmt.Errorf("%s has no line MemAvailable", meminfo)
 }
 
 // options resolves the settings against the checkout that the working directory is in.
@@ -143,7 +183,7 @@ func (s *settings) options() (matrix.Options, error) {
 	if file == "" {
 		file = relative(filepath.Join(found.Repository, "compatibility.yaml"))
 	}
-	if s.jobs < 0 {
+	if s.jobs < 1 {
 		return matrix.Options{}, usageError{fmt.Errorf("--jobs %d: give at least 1", s.jobs)}
 	}
 	return matrix.Options{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,14 +53,27 @@ func (c *console) TaskEnded(task string, took time.Duration, err error) {
 	c.ended("%s %s (%s)", mark, task, round(took))
 }
 
-func (c *console) StepStarted(_ string, step evidence.Step) { c.running(step.ID, "") }
+func (c *console) StepStarted(cell string, step evidence.Step) {
+	c.running(short(cell)+": "+step.ID, "")
+}
 
-func (c *console) StepProgress(_ string, step evidence.Step, text string) {
-	c.running(step.ID, text)
+func (c *console) StepProgress(cell string, step evidence.Step, text string) {
+	c.running(short(cell)+": "+step.ID, text)
+}
+
+// short names a cell where the candidate and the provider are clear: "0.9.0 on 1.37.2".
+func short(cell string) string {
+	row, rest, _ := strings.Cut(cell, "--checkout--")
+	if version, found := strings.CutPrefix(rest, "k8s-"); found {
+		version, _, _ = strings.Cut(version, "--")
+		return row + " on " + version
+	}
+	return row
 }
 
 func (c *console) StepEnded(cell string, step evidence.Step) {
 	took := round(time.Duration(step.Seconds * float64(time.Second)))
+	step.ID = short(cell) + ": " + step.ID
 	switch step.Outcome {
 	case evidence.Passed:
 		c.ended("  ✓ %s (%s)", step.ID, took)

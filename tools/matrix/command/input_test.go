@@ -79,15 +79,18 @@ func TestBadInput(t *testing.T) {
 
 func TestBadCommandLine(t *testing.T) {
 	for says, args := range map[string][]string{
-		`no command "frobnicate"`: {"frobnicate"},
-		"unknown flag: --frob":    {"--frob"},
-		`no provider "docker"`:    {"plan", "--provider", "docker"},
-		`no row "9.9.9"`:          {"plan", "--row", "9.9.9"},
-		`no cell "x"`:             {"plan", "--cell", "x"},
-		`version "1.34"`:          {"plan", "--kubernetes", "1.34"},
-		"unknown command":         {"report", "extra"},
-		"--jobs -1":               {"run", "--jobs", "-1"},
-		"nowhere.yaml":            {"validate", "-f", "nowhere.yaml"},
+		`no command "frobnicate"`:                 {"frobnicate"},
+		"unknown flag: --frob: see matrix --help": {"--frob"},
+		`no provider "docker"`:                    {"plan", "--provider", "docker"},
+		`no row "9.9.9"`:                          {"plan", "--row", "9.9.9"},
+		`no cell "x"`:                             {"plan", "--cell", "x"},
+		`version "1.34"`:                          {"plan", "--kubernetes", "1.34"},
+		`unknown command "extra" for "matrix report": see matrix report --help`: {"report", "extra"},
+		"--jobs 0": {"run", "--jobs", "0"},
+		"nowhere.yaml: no such file or directory": {"validate", "-f", "nowhere.yaml"},
+		"name another file with -f":               {"plan", "-f", "nowhere.yaml"},
+		"has no Kubernetes 1.99.0: choose one of": {"run", "--kubernetes", "1.99.0"},
+		"Kubernetes 1.98.0: choose one of":        {"cluster", "build", "--kubernetes", "1.98.0"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(context.Background(), args, &stdout, &stderr); code != exitInput {

@@ -4,48 +4,171 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trussiumhq/trussium-operator/matrix"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 	"github.com/trussiumhq/trussium-operator/matrix/plan"
 )
 
-// plan loads the compatibility file, whose path it returns, and plans its cells.
-func (s *settings) plan(ctx context.Context) (file string, cells []plan.Cell, err error) {
+// plan loads the compatibility file and plans its cells.
+func (s *settings) plan(ctx context.Context) (matrix.Options, []plan.Cell, error) {
 	options, err := s.options()
 	if err != nil {
-		return "", nil, err
+		return options, nil, err
 	}
-	cells, err = matrix.Load(ctx, options)
-	return options.File, cells, err
+	cells, err := matrix.Load(ctx, options)
+	return options, cells, err
 }
 
 func newPlan(s *settings, stdout io.Writer) *cobra.Command {
+	var output string
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "List the cells of the matrix, and why some are not run",
-		Args:  noArgs,
+		Short: "List the cells of the matrix, why some are not run, and how long the others will take",
+		Long: `Lists the cells of the matrix. The predicted minutes are those of the cell's last run, or the median of other cells on
+the same provider, from the evidence in the cache and in the checkout; the column BASIS says which. What the first run
+builds is not counted.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, cells, err := s.plan(cmd.Context())
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			options, cells, err := s.plan(cmd.Context())
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "CELL\tFROM\tTO\tRUNTIME\tROLLBACK\tRUN")
-			for _, c := range cells {
-				state := "yes"
-				if c.Skip.Code != "" {
-					state = fmt.Sprintf("no (%s): %s", c.Skip.Code, c.Skip.Text)
-				}
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s -> %s\t%s\t%s\n", c.ID, c.From.Version, c.Candidate, c.Baseline.ImageTag, c.Target.ImageTag, c.Row.Rollback, state)
+			result := newPlanResult(cells, history(options), options.Jobs)
+			if err := printResult(stdout, output, result, result.table); err != nil {
+				return err
 			}
-			return table.Flush()
+			if output == outputTable {
+				fmt.Fprintln(stdout, "\n"+result.total())
+			}
+			return nil
 		},
 	}
 	s.addPlanFlags(cmd)
+	s.addJobsFlag(cmd)
+	addOutputFlag(cmd, &output)
 	return cmd
+}
+
+// history is how long cells took that passed: those of all checkouts on this machine, and those of the evidence in this
+// one. What can't be read is left out.
+func history(options matrix.Options) []plan.Past {
+	var past []plan.Past
+	add := func(elsewhere bool, pattern ...string) {
+		files, err := filepath.Glob(filepath.Join(pattern...))
+		if err != nil {
+			return
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				continue
+			}
+			cell, err := evidence.Unmarshal(content)
+			if err != nil || cell.Verdict != evidence.Proven {
+				continue
+			}
+			past = append(past, plan.Past{
+				Cell: cell.ID, Provider: cell.Cluster.Provider, Took: time.Duration(seconds(cell) * float64(time.Second)), Finished: *cell.Finished, Elsewhere: elsewhere,
+			})
+		}
+	}
+	add(false, filepath.Dir(matrix.RunDir(options.Repository, options.CacheDir)), "*", "evidence", "*.json")
+	add(true, options.Repository, matrix.EvidenceDir, "*.json")
+	return past
+}
+
+// planResult is what plan prints for programs.
+type planResult struct {
+	Cells []plannedCell `json:"cells"`
+	// Minutes are the predicted ones for all cells together, Unknown how many cells they leave out.
+	Minutes float64 `json:"predictedMinutes"`
+	Unknown int     `json:"cellsOfUnknownDuration"`
+	Jobs    int     `json:"jobs"`
+}
+
+type plannedCell struct {
+	ID         string   `json:"id"`
+	Row        string   `json:"row"`
+	From       string   `json:"from"`
+	Through    []string `json:"through,omitempty"`
+	To         string   `json:"to"`
+	Baseline   string   `json:"baseline"`
+	Target     string   `json:"target"`
+	Rollback   string   `json:"rollback"`
+	CRDs       string   `json:"crds"`
+	Values     string   `json:"values"`
+	Provider   string   `json:"provider"`
+	Kubernetes string   `json:"kubernetes,omitempty"`
+	Run        bool     `json:"run"`
+	Skip       string   `json:"skip,omitempty"`
+	Reason     string   `json:"reason,omitempty"`
+	// Minutes is null if nothing is known.
+	Minutes *float64 `json:"predictedMinutes"`
+	Basis   string   `json:"basis,omitempty"`
+}
+
+func newPlanResult(cells []plan.Cell, past []plan.Past, jobs int) planResult {
+	predictions := plan.Predict(cells, past)
+	total, unknown := plan.Total(cells, predictions, jobs)
+	result := planResult{Cells: []plannedCell{}, Minutes: minutes(total), Unknown: unknown, Jobs: jobs}
+	for i, c := range cells {
+		planned := plannedCell{
+			ID: c.ID, Row: c.Row.ID, From: c.From.Version, Through: c.Row.Through, To: c.Candidate, Baseline: c.Baseline.ImageTag, Target: c.Target.ImageTag,
+			Rollback: string(c.Row.Rollback), CRDs: string(c.Row.CRDs), Values: string(c.Row.Values), Provider: c.Provider, Kubernetes: c.Kubernetes,
+			Run: c.Skip.Code == "", Skip: string(c.Skip.Code), Reason: c.Skip.Text, Basis: predictions[i].Basis,
+		}
+		if predictions[i].Known() {
+			planned.Minutes = new(minutes(predictions[i].Took))
+		}
+		result.Cells = append(result.Cells, planned)
+	}
+	return result
+}
+
+// minutes are rounded to tenths: no prediction is closer.
+func minutes(d time.Duration) float64 {
+	return float64(d.Round(6*time.Second)/(6*time.Second)) / 10
+}
+
+func (r planResult) table(w io.Writer) {
+	fmt.Fprintln(w, "CELL\tFROM\tTO\tRUNTIME\tROLLBACK\tRUN\tMINUTES\tBASIS")
+	for _, c := range r.Cells {
+		state, predicted := "yes", "?"
+		if !c.Run {
+			state, predicted = fmt.Sprintf("no (%s): %s", c.Skip, c.Reason), "-"
+		}
+		if c.Minutes != nil {
+			predicted = fmt.Sprintf("%.1f", *c.Minutes)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s -> %s\t%s\t%s\t%s\t%s\n", c.ID, c.From, c.To, c.Baseline, c.Target, c.Rollback, state, predicted, c.Basis)
+	}
+}
+
+// total is the prediction for all cells in a sentence.
+func (r planResult) total() string {
+	known := 0
+	for _, c := range r.Cells {
+		if c.Minutes != nil {
+			known++
+		}
+	}
+	if known == 0 {
+		return "How long it will take is unknown: no cell has run yet."
+	}
+	text := fmt.Sprintf("About %.1f minutes for %d cells, %d at once, if none of their results can be reused.", r.Minutes, known, r.Jobs)
+	if r.Unknown > 0 {
+		text += fmt.Sprintf(" How long %d more take is unknown.", r.Unknown)
+	}
+	return text
 }
 
 func newValidate(s *settings, stdout io.Writer) *cobra.Command {
@@ -54,34 +177,14 @@ func newValidate(s *settings, stdout io.Writer) *cobra.Command {
 		Short: "Check the compatibility file, and that the commits it names are there",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, cells, err := s.plan(cmd.Context())
+			options, cells, err := s.plan(cmd.Context())
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(stdout, "%s is valid: %d cells\n", file, len(cells))
+			fmt.Fprintf(stdout, "%s is valid: %d cells\n", options.File, len(cells))
 			return nil
 		},
 	}
 	s.addPlanFlags(cmd)
 	return cmd
-}
-
-func newReport(stdout io.Writer) *cobra.Command {
-	return &cobra.Command{
-		Use:   "report",
-		Short: "Write UPGRADE-MATRIX.md again from the evidence in the checkout",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			found, err := places()
-			if err != nil {
-				return err
-			}
-			path, err := matrix.WriteReport(found.Repository)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(stdout, "wrote", relative(path))
-			return nil
-		},
-	}
 }

@@ -32,7 +32,7 @@ const innerDir = statedir.Dir("/run/cluster")
 const remappedVariable = "CLUSTER_IDS_MAPPED"
 
 // inner runs the cluster in the namespaces that this process was started in.
-func inner(arguments []string) error {
+func inner(arguments []string) (err error) {
 	if err := waitForIDs(); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func inner(arguments []string) error {
 	}
 	if !o.keep {
 		// Files in it can belong to ids that the outer process has no right to.
-		defer func() { _ = innerDir.Clear() }()
+		defer func() { _ = innerDir.Clear(err) }()
 	}
 	config := controlplane.Config{
 		Dir:                        innerDir,

@@ -128,7 +128,7 @@ func startInner(o options, listener *net.TCPListener) (_ *innerProcess, err erro
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 	}
 	if inner.child, err = process.StartBound("the inner process", cmd); err != nil {
-		return nil, fmt.Errorf("make the node's namespaces: %w: run as root, allow unprivileged user namespaces, or use --provider kind", err)
+		return nil, fmt.Errorf("make the node's namespaces: %w: run as root, or allow unprivileged user namespaces", err)
 	}
 	if err = ids.apply(cmd.Process.Pid); err != nil {
 		inner.child.Stop(0)

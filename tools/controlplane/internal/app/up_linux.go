@@ -27,7 +27,7 @@ func up(arguments []string) (err error) {
 	}
 	if !o.keep {
 		defer func() {
-			if removeErr := dir.Remove(); err == nil {
+			if removeErr := dir.End(err); err == nil {
 				err = removeErr
 			}
 		}()

@@ -58,15 +58,27 @@ func (d Dir) Remove() error {
 	return nil
 }
 
-// Clear deletes what is in the folder and leaves the folder, for a process that sees the
-// folder as a mount point.
-func (d Dir) Clear() error {
+// End deletes the folder of a cluster that ended with failure, nil if it was told to. What a
+// failed one logged stays, for whoever looks for the cause.
+func (d Dir) End(failure error) error {
+	if failure == nil {
+		return d.Remove()
+	}
+	return d.Clear(failure)
+}
+
+// Clear is End for a process that sees the folder as a mount point: it leaves the folder.
+func (d Dir) Clear(failure error) error {
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
 		return fmt.Errorf("clear the state folder: %w", err)
 	}
 	for _, entry := range entries {
-		if err := os.RemoveAll(filepath.Join(string(d), entry.Name())); err != nil {
+		path := d.join(entry.Name())
+		if failure != nil && (path == d.Logs() || entry.Name() == marker) {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
 			return fmt.Errorf("clear the state folder: %w", err)
 		}
 	}
