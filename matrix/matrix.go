@@ -22,7 +22,6 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/filelock"
 	"github.com/trussiumhq/trussium-operator/matrix/git"
 	"github.com/trussiumhq/trussium-operator/matrix/plan"
-	"github.com/trussiumhq/trussium-operator/matrix/report"
 )
 
 // ErrInput marks a mistake in what was given to the matrix: nothing was started.
@@ -68,6 +67,8 @@ type Observer interface {
 const (
 	EvidenceDir = "evidence"
 	ReportFile  = "UPGRADE-MATRIX.md"
+
+	compatibilityFile = "compatibility.yaml"
 )
 
 // Load reads and checks the compatibility file, and plans its cells.
@@ -138,7 +139,7 @@ func Run(ctx context.Context, o Options) ([]*evidence.Cell, error) {
 		})
 	}
 	runErr := group.Wait()
-	if err := prepared.publish(results); err != nil {
+	if err := prepared.publish(context.WithoutCancel(ctx), results); err != nil {
 		return results, errors.Join(runErr, err)
 	}
 	return results, runErr
@@ -161,24 +162,6 @@ func (o Options) lock() (unlock func(), err error) {
 // the state, logs and diagnostics of a cell, evidence the documents while they grow.
 func RunDir(repository, cacheDir string) string {
 	return filepath.Join(cacheDir, "runs", contentkey.Of(map[string]string{"repository": repository})[:12])
-}
-
-// WriteReport writes UPGRADE-MATRIX.md from the evidence in the checkout, and returns its path.
-func WriteReport(repository string) (string, error) {
-	cells, err := (evidence.Store{Dir: filepath.Join(repository, EvidenceDir)}).All()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(repository, ReportFile)
-	temp := path + ".tmp"
-	defer os.Remove(temp)
-	if err := os.WriteFile(temp, report.Markdown(cells), 0o644); err != nil {
-		return "", fmt.Errorf("write the report: %w", err)
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return "", fmt.Errorf("write the report: %w", err)
-	}
-	return path, nil
 }
 
 // cell returns the evidence of one planned cell: that of an earlier run if it is still valid,
@@ -228,7 +211,7 @@ func skipped(spec cell.Spec, planned plan.Cell) *evidence.Cell {
 }
 
 // publish copies the evidence of finished cells into the checkout and writes the report.
-func (p *prepared) publish(results []*evidence.Cell) error {
+func (p *prepared) publish(ctx context.Context, results []*evidence.Cell) error {
 	store := evidence.Store{Dir: filepath.Join(p.options.Repository, EvidenceDir)}
 	for _, result := range results {
 		if result == nil || result.Verdict == evidence.Unfinished {
@@ -242,6 +225,9 @@ func (p *prepared) publish(results []*evidence.Cell) error {
 			return err
 		}
 	}
-	_, err := WriteReport(p.options.Repository)
+	// The documents are of the checkout's own file, whichever was run.
+	_, err := WriteDocuments(ctx, Options{
+		Repository: p.options.Repository, CacheDir: p.options.CacheDir, File: filepath.Join(p.options.Repository, compatibilityFile),
+	})
 	return err
 }

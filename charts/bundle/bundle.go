@@ -14,7 +14,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
@@ -37,22 +36,18 @@ var Selector = map[string]string{
 	"control-plane":          "controller-manager",
 }
 
-// kubernetes is only there for Helm, which asks whether the chart supports it.
-var kubernetes = chartutil.KubeVersion{Version: "v1.37.0", Major: "1", Minor: "37"}
+// kubernetes is the oldest version that the chart supports, for which it is rendered.
+var kubernetes = chartutil.KubeVersion{Version: "v1.25.0", Major: "1", Minor: "25"}
 
-// Render renders the chart in dir as the content of install.yaml. The same chart gives the
-// same bytes.
-func Render(dir string) ([]byte, error) {
-	loaded, err := loader.Load(dir)
+// Render renders the chart as the content of install.yaml. The operator's image is named by
+// digest, or, without one, by its tag. The same chart gives the same bytes.
+func Render(loaded *chart.Chart, digest string) ([]byte, error) {
+	objects, err := render(loaded, digest)
 	if err != nil {
-		return nil, fmt.Errorf("load the chart %s: %w", dir, err)
-	}
-	objects, err := render(loaded)
-	if err != nil {
-		return nil, fmt.Errorf("render the chart %s: %w", dir, err)
+		return nil, fmt.Errorf("render the chart %s %s: %w", loaded.Name(), loaded.Metadata.Version, err)
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# The Trussium operator %s. Generated from its chart by `make generate`.\n", loaded.Metadata.AppVersion)
+	fmt.Fprintf(&out, "# The Trussium operator %s, rendered from its chart.\n", loaded.Metadata.AppVersion)
 	for _, object := range objects {
 		content, err := yaml.Marshal(object.Object)
 		if err != nil {
@@ -64,11 +59,11 @@ func Render(dir string) ([]byte, error) {
 }
 
 // render lists the objects in the order in which they are applied.
-func render(loaded *chart.Chart) ([]*unstructured.Unstructured, error) {
+func render(loaded *chart.Chart, digest string) ([]*unstructured.Unstructured, error) {
 	install := action.NewInstall(&action.Configuration{})
 	install.ReleaseName, install.Namespace = releaseName, Namespace
 	install.DryRun, install.ClientOnly, install.KubeVersion = true, true, &kubernetes
-	release, err := install.Run(loaded, nil)
+	release, err := install.Run(loaded, map[string]any{"image": map[string]any{"digest": digest}})
 	if err != nil {
 		return nil, err
 	}

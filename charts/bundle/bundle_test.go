@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -24,7 +25,7 @@ const (
 )
 
 func TestInstallYAMLIsUpToDate(t *testing.T) {
-	want, err := bundle.Render(chartDir)
+	want, err := bundle.Render(load(t, chartDir), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +88,7 @@ func normalize(t *testing.T, object *unstructured.Unstructured) {
 // chartObjects are those that a release of the documented name has, but for the hooks.
 func chartObjects(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
-	loaded, err := loader.Load(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loaded := load(t, chartDir)
 	options := chartutil.ReleaseOptions{Name: "trussium-operator", Namespace: bundle.Namespace}
 	values, err := chartutil.ToRenderValues(loaded, nil, options, nil)
 	if err != nil {
@@ -130,7 +128,7 @@ func byName(t *testing.T, documents string) map[string]*unstructured.Unstructure
 
 // kubectl applies in the order of the file: what others need comes first.
 func TestOrder(t *testing.T) {
-	content, err := bundle.Render(chartDir)
+	content, err := bundle.Render(load(t, chartDir), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,13 +168,24 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+func TestTheImageByDigest(t *testing.T) {
+	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	content, err := bundle.Render(load(t, chartDir), digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(string(content), "image: ghcr.io/trussiumhq/trussium-operator@"+digest+"\n"); got != 1 {
+		t.Errorf("the image is named by its digest %d times, want once:\n%s", got, content)
+	}
+	if _, err := bundle.Render(load(t, chartDir), "sha256:12"); err == nil || !strings.Contains(err.Error(), "/image/digest") {
+		t.Errorf("a digest that is none: %v", err)
+	}
+}
+
 func TestErrorsNameTheChart(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := bundle.Render(dir); err == nil || !strings.Contains(err.Error(), dir) {
-		t.Errorf("a folder without a chart: %v", err)
-	}
 	for name, content := range map[string]string{
-		"Chart.yaml":           "{apiVersion: v2, name: broken, version: 1.0.0}",
+		"Chart.yaml":           "{apiVersion: v2, name: broken, version: 1.2.3}",
 		"templates/twice.yaml": "{kind: ConfigMap, kind: ConfigMap}",
 	} {
 		path := filepath.Join(dir, name)
@@ -187,7 +196,17 @@ func TestErrorsNameTheChart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := bundle.Render(dir); err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), `"kind" already set`) {
+	_, err := bundle.Render(load(t, dir), "")
+	if err == nil || !strings.Contains(err.Error(), "broken 1.2.3") || !strings.Contains(err.Error(), `"kind" already set`) {
 		t.Errorf("a key that is there twice: %v", err)
 	}
+}
+
+func load(t *testing.T, dir string) *chart.Chart {
+	t.Helper()
+	loaded, err := loader.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
 }

@@ -27,7 +27,7 @@ const versionVariable = "github.com/trussiumhq/trussium-operator/operator/manage
 
 // Generated are the paths in a checkout that the matrix itself writes. Changes there do not
 // make a checkout dirty.
-var Generated = []string{"UPGRADE-MATRIX.md", "evidence"}
+var Generated = []string{"UPGRADE-MATRIX.md", "evidence", "README.md", "docs/COMPATIBILITY.md"}
 
 // Builder resolves releases and runtime images. Each method returns at once what the cache has.
 type Builder struct {

@@ -18,7 +18,7 @@ const (
 	// trafficInterval gives the 20 requests a second of checks.md.
 	trafficInterval = 50 * time.Millisecond
 	// requestTimeout is when a client gives up on one request.
-	requestTimeout = 2 * time.Second
+	requestTimeout = 5 * time.Second
 	// fewestRequests is how many requests a verdict needs at least: one second's worth.
 	fewestRequests = 20
 )

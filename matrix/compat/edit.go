@@ -260,14 +260,10 @@ func newEditor(content []byte) (*editor, error) {
 	return e, nil
 }
 
-// lineStarts counts lines as the YAML parser does. It does not count a byte order mark.
+// lineStarts counts lines as the YAML parser does.
 func lineStarts(content []byte) []int {
-	start := 0
-	if bytes.HasPrefix(content, []byte("\ufeff")) {
-		start = len("\ufeff")
-	}
-	starts := []int{start}
-	for i := start; i < len(content); {
+	starts := []int{0}
+	for i := 0; i < len(content); {
 		c, size := utf8.DecodeRune(content[i:])
 		i += size
 		if c == '\r' && i < len(content) && content[i] == '\n' {
@@ -311,7 +307,7 @@ func (e *editor) lineStart(at int) int {
 	if !found {
 		i--
 	}
-	return e.lines[max(i, 0)]
+	return e.lines[i]
 }
 
 func (e *editor) lineEnd(at int) int {

@@ -383,8 +383,13 @@ func TestWhatIsNotProposed(t *testing.T) {
 		b.release("nightly", -2*time.Hour)
 		b.release("v1.33", -time.Hour)
 		done, plan := b.apply()
-		if len(done) != 0 || fmt.Sprint(plan.Prereleases) != "[v1.31.0-rc.1 v1.31.0]" || fmt.Sprint(plan.Strange) != "[nightly v1.33]" {
-			t.Errorf("it did %+v, with the pre-releases %v and the strange names %v", done, plan.Prereleases, plan.Strange)
+		if len(done) != 0 || fmt.Sprint(plan.Prereleases) != "[v1.31.0-rc.1 v1.31.0]" || fmt.Sprint(plan.Strange) != "[nightly v1.33]" || len(plan.Unseen) != 0 {
+			t.Errorf("it did %+v, with the pre-releases %v, the strange names %v and %v without an image", done, plan.Prereleases, plan.Strange, plan.Unseen)
+		}
+		for _, step := range plan.Steps {
+			if step.Version == "v1.32.0" {
+				t.Errorf("a draft was looked at: %+v", step)
+			}
 		}
 		b.golden("what-is-not-proposed")
 	})

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"helm.sh/helm/v3/pkg/chart/loader"
+
 	"github.com/trussiumhq/trussium-operator/charts/bundle"
 	"github.com/trussiumhq/trussium-operator/charts/valuesschema"
 	"github.com/trussiumhq/trussium-operator/charts/valuestable"
@@ -44,7 +46,11 @@ func run() error {
 	if err := document(filepath.Join(places.Repository, "docs", "operator", "chart-values.md"), valuestable.Markdown(rows)); err != nil {
 		return err
 	}
-	objects, err := bundle.Render(chart)
+	loaded, err := loader.Load(chart)
+	if err != nil {
+		return fmt.Errorf("load the chart %s: %w", chart, err)
+	}
+	objects, err := bundle.Render(loaded, "")
 	if err != nil {
 		return err
 	}

@@ -143,15 +143,15 @@ func (s *settings) addRunFlags(cmd *cobra.Command) {
 }
 
 func (s *settings) addJobsFlag(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&s.jobs, "jobs", defaultJobs(), "how many cells run at once; each needs up to 2 GiB and half a core")
+	cmd.Flags().IntVar(&s.jobs, "jobs", defaultJobs(), "how many cells run at once; each needs up to 2 GiB and a core")
 }
 
 // cellMemory is what a cell needs at most on the embedded provider, in bytes.
 const cellMemory = 2 << 30
 
-// defaultJobs lets two cells share a core, since they wait most of the time.
+// defaultJobs gives each cell a core: with less, requests time out that the traffic check counts.
 func defaultJobs() int {
-	jobs := 2 * runtime.NumCPU()
+	jobs := runtime.NumCPU()
 	if available, err := availableMemory("/proc/meminfo"); err == nil {
 		jobs = min(jobs, int(available/cellMemory))
 	}

@@ -113,3 +113,13 @@ func TestRunResultForPrograms(t *testing.T) {
 		t.Errorf("without cells: %s", content)
 	}
 }
+
+func TestRunRefusesWhatItCouldNotTell(t *testing.T) {
+	c := newClone(t)
+	for _, args := range [][]string{{"run", "-o", "xml"}, {"--output=xml"}, {"run", "--junit", "nowhere/junit.xml"}} {
+		code, stdout, stderr := c.matrix(args...)
+		if code != exitInput || stdout != "" || !strings.Contains(stderr, "matrix: --") {
+			t.Errorf("matrix %q: exit code %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+}

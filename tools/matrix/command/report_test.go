@@ -165,6 +165,23 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// The documents of this repository must keep the places for their tables.
+func TestDocumentsHaveTables(t *testing.T) {
+	for document, tables := range map[string][]string{
+		"README.md": {"combinations", "upgrades"}, "docs/COMPATIBILITY.md": {"combinations", "upgrades", "operator-releases", "runtime-releases"},
+	} {
+		content, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(document)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range tables {
+			if !strings.Contains(string(content), "\n<!-- BEGIN matrix: "+table+" -->\n") {
+				t.Errorf("%s has no table %s", document, table)
+			}
+		}
+	}
+}
+
 // TestVerify breaks one thing each.
 func TestVerify(t *testing.T) {
 	for name, test := range map[string]struct {

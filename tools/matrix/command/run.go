@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +39,9 @@ func runMatrix(ctx context.Context, s *settings, stdout, stderr io.Writer) error
 	if err := checkOutput(s.output); err != nil {
 		return err
 	}
+	if info, err := os.Stat(filepath.Dir(s.junit)); err != nil || !info.IsDir() {
+		return usageError{fmt.Errorf("--junit %s: its folder does not exist", s.junit)}
+	}
 	options, err := s.options()
 	if err != nil {
 		return err
@@ -54,14 +58,15 @@ func runMatrix(ctx context.Context, s *settings, stdout, stderr io.Writer) error
 	screen.summary(cells)
 	release()
 	results := finished(cells)
-	if err := errors.Join(runErr, s.tell(ctx, options, results, progress)); err != nil {
-		return err
+	told := s.tell(ctx, options, results, progress)
+	if runErr != nil {
+		return errors.Join(runErr, told)
 	}
 	if err := printResult(stdout, s.output, newRunResult(results), func(w io.Writer) { runTable(w, results) }); err != nil {
 		return err
 	}
 	fmt.Fprintf(progress, "\nEvidence in %s/, report in %s\n", matrix.EvidenceDir, matrix.ReportFile)
-	return verdict(results)
+	return errors.Join(verdict(results), told)
 }
 
 // finished are the results of a run, without the cells that it did not get to.
