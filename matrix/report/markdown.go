@@ -335,8 +335,3 @@ func upperFirst(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
 }
-
-// Markdown is the upgrade matrix of evidence alone, without a plan.
-func Markdown(documents []*evidence.Cell) []byte {
-	return UpgradeMatrix(Input{Documents: documents, EvidenceDir: "evidence", MatrixFile: "UPGRADE-MATRIX.md"})
-}
