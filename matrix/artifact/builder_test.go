@@ -72,7 +72,7 @@ func TestCheckout(t *testing.T) {
 	}{
 		{"the generated report", "UPGRADE-MATRIX.md", "report\n", false, false, false},
 		{"evidence", "evidence/cell.json", "{}\n", false, false, false},
-		{"a document", "README.md", "text\n", true, false, false},
+		{"a document", "docs/guide.md", "text\n", true, false, false},
 		{"the chart", "charts/trussium-operator/templates/service.yaml", "kind: Service\n", true, true, false},
 		{"the operator", "operator/manager/more.go", "package manager\n\nfunc init() { println(\"more\") }\n", true, true, true},
 	} {

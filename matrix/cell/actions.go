@@ -329,7 +329,7 @@ func forwardAgain(ctx context.Context, r *run) (check.Result, error) {
 // reinstall removes the release and installs the candidate afresh.
 func reinstall(ctx context.Context, r *run) (check.Result, error) {
 	target := r.candidate()
-	before, err := check.Observe(ctx, target)
+	before, err := check.ObserveAtRest(ctx, target) // the roll before has left pods that drain
 	if err != nil {
 		return check.Result{}, err
 	}

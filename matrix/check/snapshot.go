@@ -60,6 +60,27 @@ func Observe(ctx context.Context, t Target) (*Snapshot, error) {
 	return s, nil
 }
 
+// ObserveAtRest takes a snapshot once no pod of the runtimes is on its way out any more.
+func ObserveAtRest(ctx context.Context, t Target) (*Snapshot, error) {
+	var snapshot *Snapshot
+	rested, seen, err := t.eventually(ctx, goneTimeout, func(ctx context.Context) (bool, string, error) {
+		var err error
+		if snapshot, err = Observe(ctx, t); err != nil {
+			return false, "", err
+		}
+		for i := range snapshot.Pods {
+			if snapshot.Pods[i].GetDeletionTimestamp() != nil {
+				return false, "pod " + snapshot.Pods[i].GetName() + " is being deleted", nil
+			}
+		}
+		return true, "", nil
+	})
+	if err == nil && !rested {
+		err = fmt.Errorf("no rest within %s: %s", goneTimeout, seen)
+	}
+	return snapshot, err
+}
+
 // LeaseTaken is when the leading operator took the Lease; the zero time if nobody leads.
 func (s *Snapshot) LeaseTaken() time.Time {
 	if s.Lease == nil {
