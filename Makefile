@@ -42,7 +42,7 @@ lint: ## Check format, vet and staticcheck
 .PHONY: verify
 verify: lint ## Check that generated files are in sync
 	$(GO) generate ./...
-	git diff --exit-code -- api charts operator docs/operator/api-reference.md || { echo "generated files are out of date: run make generate and commit"; exit 1; }
+	git diff --exit-code -- api charts operator docs/operator/api-reference.md docs/operator/chart-values.md || { echo "generated files are out of date: run make generate and commit"; exit 1; }
 	$(GO) run ./tools/matrix validate
 
 .PHONY: build

@@ -105,7 +105,7 @@ func recordBytes(stored *release.Release) (int, error) {
 		return 0, err
 	}
 	if catch.secret == nil || len(catch.secret.Data["release"]) == 0 {
-		return 0, errors.New("Helm's driver made no Secret with a record")
+		return 0, errors.New("the driver of Helm made no Secret with a record")
 	}
 	return len(catch.secret.Data["release"]), nil
 }

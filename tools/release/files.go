@@ -11,9 +11,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"github.com/trussiumhq/trussium-operator/charts/bundle"
 	"github.com/trussiumhq/trussium-operator/matrix"
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
-	"github.com/trussiumhq/trussium-operator/tools/release/internal/manifest"
 	"github.com/trussiumhq/trussium-operator/tools/release/internal/notes"
 	"github.com/trussiumhq/trussium-operator/tools/release/internal/oci"
 )
@@ -79,7 +81,11 @@ func writeFiles(dir string, c *candidate, built images) error {
 	if err != nil {
 		return err
 	}
-	install, err := manifest.Install(c.archive, operator, c.facts.Compatibility.Kubernetes.Floor+".0")
+	chart, err := loader.LoadArchive(bytes.NewReader(c.archive))
+	if err != nil {
+		return fmt.Errorf("load the packaged chart: %w", err)
+	}
+	install, err := bundle.Render(chart, operator)
 	if err != nil {
 		return err
 	}

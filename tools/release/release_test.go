@@ -28,6 +28,7 @@ import (
 	helmregistry "helm.sh/helm/v3/pkg/registry"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -367,7 +368,7 @@ func requireChart(t *testing.T, dist, addr string) {
 	install := action.NewInstall(&action.Configuration{})
 	install.ReleaseName, install.Namespace, install.DryRun, install.ClientOnly = "trussium-operator", "test", true, true
 	install.KubeVersion = &chartutil.KubeVersion{Version: "v1.37.2", Major: "1", Minor: "37"}
-	rendered, err := install.Run(chart, map[string]any{"image": map[string]any{"repository": repository, "tag": "0.5.0@" + digest}})
+	rendered, err := install.Run(chart, map[string]any{"image": map[string]any{"repository": repository, "digest": digest}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,8 +404,8 @@ func requireInstall(t *testing.T, dist, addr string) {
 		t.Errorf("got the kinds %q", kinds)
 	}
 	digest := digestAt(t, addr+"/trussiumhq/trussium-operator:0.5.0")
-	if images := imagesIn(t, string(content)); len(images) != 1 || !strings.HasPrefix(images[0], artifact.OperatorRepository) || !strings.HasSuffix(images[0], "@"+digest) {
-		t.Errorf("got the images %q, want %s by the digest %s alone", images, artifact.OperatorRepository, digest)
+	if images, want := imagesIn(t, string(content)), []string{artifact.OperatorRepository + "@" + digest}; !slices.Equal(images, want) {
+		t.Errorf("got the images %q, want %q", images, want)
 	}
 }
 
@@ -435,16 +436,19 @@ func imagesIn(t *testing.T, text string) []string {
 		}
 		var deployment appsv1.Deployment
 		var job batchv1.Job
+		var pod corev1.Pod
 		switch object.GetKind() {
 		case "Deployment":
 			err = json.Unmarshal(raw, &deployment)
 		case "Job":
 			err = json.Unmarshal(raw, &job)
+		case "Pod":
+			err = json.Unmarshal(raw, &pod)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, container := range append(deployment.Spec.Template.Spec.Containers, job.Spec.Template.Spec.Containers...) {
+		for _, container := range slices.Concat(deployment.Spec.Template.Spec.Containers, job.Spec.Template.Spec.Containers, pod.Spec.Containers) {
 			images = append(images, container.Image)
 		}
 	}
@@ -496,8 +500,8 @@ func TestRefusals(t *testing.T) {
 		says   string
 	}{
 		{"a change that is not committed", func(t *testing.T, dir string) {
-			addFiles(t, dir, map[string]string{"README.md": "text\n"})
-		}, "the checkout differs from its commit: ?? README.md"},
+			addFiles(t, dir, map[string]string{"docs/more.md": "text\n"})
+		}, "the checkout differs from its commit: ?? docs/more.md"},
 		{"evidence that is not committed", func(t *testing.T, dir string) {
 			replace(t, filepath.Join(dir, "evidence", cellID+".json"), `"key": "key"`, `"key": "other"`)
 		}, "the checkout differs from its commit: M evidence/" + cellID + ".json"},
@@ -628,7 +632,7 @@ func TestFaults(t *testing.T) {
 func TestImages(t *testing.T) {
 	dir := newCheckout(t)
 	head := gitCommand(t, dir, "rev-parse", "HEAD")
-	addFiles(t, dir, map[string]string{"README.md": "text\n"})
+	addFiles(t, dir, map[string]string{"docs/more.md": "text\n"})
 	output := t.TempDir()
 	code, stdout, stderr := command(t, "images", "--output", output)
 	if code != exitDone {

@@ -78,7 +78,7 @@ func TestMutations(t *testing.T) {
 		},
 		{
 			name:  "the selector has one label more",
-			chart: edit(helpers, "app.kubernetes.io/instance: {{ .Release.Name }}\n", "app.kubernetes.io/instance: {{ .Release.Name }}\napp.kubernetes.io/part-of: trussium\n"),
+			chart: edit(helpers, "app.kubernetes.io/instance: {{ .Release.Name | quote }}\n", "app.kubernetes.io/instance: {{ .Release.Name | quote }}\napp.kubernetes.io/part-of: trussium\n"),
 			red:   ImmutableFields, says: "Deployment trussium-operator-controller-manager: spec.selector can't be changed",
 		},
 		{

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,7 +33,8 @@ import (
 )
 
 const (
-	// atOnce is how many operators are tried at the same time: they wait more than they work.
+	// atOnce is how many operators are tried at the same time, unless the command line says
+	// otherwise: they wait more than they work.
 	atOnce = 8
 	// controlSize is how many scenarios an operator without a fault runs, one after the other.
 	controlSize = 5
@@ -40,6 +43,18 @@ const (
 	patience      = 30 * time.Second
 	suitePatience = 0
 )
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", strconv.Itoa(atOnce)); err != nil {
+			panic(err) // there is no such flag any more
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // TestFaults runs every scenario against an operator with the fault that it is there for, and
 // against one without. All the operators are of the checkout, but for the fault; each works in
@@ -80,7 +95,7 @@ func TestFaults(t *testing.T) {
 	client, err := kubernetes.NewForConfig(config)
 	must(t, err)
 
-	lab := lab{stage: stage, client: client, operator: operator, runner: scenario.Runner{Suite: suite, Chainsaw: chainsaw}, slots: make(chan struct{}, atOnce)}
+	lab := lab{stage: stage, client: client, operator: operator, runner: scenario.Runner{Suite: suite, Chainsaw: chainsaw}}
 	t.Run("operators", func(t *testing.T) {
 		for part := range slices.Chunk(names, controlSize) {
 			t.Run("without a fault", func(t *testing.T) {
@@ -111,7 +126,6 @@ type lab struct {
 	client   kubernetes.Interface
 	operator string
 	runner   scenario.Runner
-	slots    chan struct{}
 
 	mu    sync.Mutex
 	table []string
@@ -120,8 +134,6 @@ type lab struct {
 // run runs the scenarios in a new namespace with an operator of its own.
 func (l *lab) run(t *testing.T, namespace, fault string, patience time.Duration, scenarios []string) []scenario.Result {
 	t.Helper()
-	l.slots <- struct{}{}
-	defer func() { <-l.slots }()
 	_, err := l.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	must(t, err)
 	runOperator(t, l.operator, l.stage.Cluster.Kubeconfig(), namespace, fault)

@@ -44,7 +44,7 @@ func Markdown(release Release) []byte {
 	line("helm upgrade --install trussium-operator oci://ghcr.io/trussiumhq/charts/trussium-operator \\")
 	line("  --version %s --namespace trussium-operator-system --create-namespace", release.Version)
 	line("# or, without Helm:")
-	line("kubectl apply --server-side -f %s/releases/download/v%s/install.yaml", source, release.Version)
+	line("kubectl apply -f %s/releases/download/v%s/install.yaml", source, release.Version)
 	line("```\n")
 	line("Without a registry at hand, see [air-gapped installs](%s/blob/v%s/docs/air-gapped.md).\n", source, release.Version)
 	line("## Artifacts\n")
