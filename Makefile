@@ -22,7 +22,7 @@ chainsaw: ## Run the scenarios against the checkout on an embedded cluster
 
 .PHONY: test
 test: ## Run the tests
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./...
 
 .PHONY: test-controlplane
 test-controlplane: ## Run the tests of the embedded cluster's program
