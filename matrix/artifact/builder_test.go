@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"github.com/trussiumhq/trussium-operator/matrix/git"
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 func newBuilder(t *testing.T, repository string) (*Builder, *progressLog) {
@@ -76,7 +77,7 @@ func TestCheckout(t *testing.T) {
 		{"the chart", "charts/trussium-operator/templates/service.yaml", "kind: Service\n", true, true, false},
 		{"the operator", "operator/manager/more.go", "package manager\n\nfunc init() { println(\"more\") }\n", true, true, true},
 	} {
-		writeFiles(t, dir, map[string]string{step.path: step.content})
+		gittest.Write(t, dir, map[string]string{step.path: step.content})
 		changed, err := builder.Checkout(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -112,13 +113,13 @@ func TestCommit(t *testing.T) {
 	if got := imageConfig(t, release.Image).Config.Labels["org.opencontainers.image.revision"]; got != old {
 		t.Errorf("revision: got %q, want %s", got, old)
 	}
-	if changes := gitCommand(t, dir, "status", "--porcelain"); changes != "" {
+	if changes := gittest.Run(t, dir, "status", "--porcelain"); changes != "" {
 		t.Errorf("the checkout was touched:\n%s", changes)
 	}
 
 	// Another machine builds the same; here it is another cache and another folder.
 	clone := t.TempDir()
-	gitCommand(t, clone, "clone", "-q", dir, ".")
+	gittest.Run(t, clone, "clone", "-q", dir, ".")
 	other, _ := newBuilder(t, clone)
 	again, err := other.Commit(t.Context(), "0.3.1", old)
 	if err != nil {
@@ -164,13 +165,13 @@ func TestCommitErrors(t *testing.T) {
 
 func TestCheckoutErrors(t *testing.T) {
 	plain := t.TempDir()
-	writeFiles(t, plain, sourceFiles("0.4.0"))
+	gittest.Write(t, plain, sourceFiles("0.4.0"))
 	builder, _ := newBuilder(t, plain)
 	if _, err := builder.Checkout(t.Context()); !errors.Is(err, ErrInput) || !errors.Is(err, git.ErrNoRepository) {
 		t.Errorf("without git: got %v", err)
 	}
 	dir, _ := newRepository(t, sourceFiles("0.4.0"))
-	writeFiles(t, dir, map[string]string{"operator/main.go": "package main\n\nfunc main() { undefined() }\n"})
+	gittest.Write(t, dir, map[string]string{"operator/main.go": "package main\n\nfunc main() { undefined() }\n"})
 	builder, _ = newBuilder(t, dir)
 	if _, err := builder.Checkout(t.Context()); !errors.Is(err, ErrBuild) || !strings.Contains(err.Error(), "undefined: undefined") {
 		t.Errorf("a program that does not compile: got %v", err)

@@ -14,6 +14,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/registry"
+
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 // TestChartIsReproducible packages the same chart twice, from files of other times.
@@ -21,7 +23,7 @@ func TestChartIsReproducible(t *testing.T) {
 	var digests []string
 	for _, stamp := range []time.Time{time.Unix(1, 0), time.Now()} {
 		dir := t.TempDir()
-		writeFiles(t, dir, sourceFiles("0.3.1"))
+		gittest.Write(t, dir, sourceFiles("0.3.1"))
 		chartDir := filepath.Join(dir, ChartPath)
 		if err := os.Chtimes(filepath.Join(chartDir, "values.yaml"), stamp, stamp); err != nil {
 			t.Fatal(err)
@@ -44,7 +46,7 @@ func TestChartIsReproducible(t *testing.T) {
 // TestChartArchiveHasNoTimes would see the time of packaging, which two quick runs share.
 func TestChartArchiveHasNoTimes(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, sourceFiles("0.3.1"))
+	gittest.Write(t, dir, sourceFiles("0.3.1"))
 	packaged, err := packageChart(filepath.Join(dir, ChartPath))
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +81,7 @@ func TestChartArchiveHasNoTimes(t *testing.T) {
 // TestHelmPull pulls a chart as `helm pull oci://...` does.
 func TestHelmPull(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, sourceFiles("0.3.1"))
+	gittest.Write(t, dir, sourceFiles("0.3.1"))
 	packaged, err := packageChart(filepath.Join(dir, ChartPath))
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +128,8 @@ func TestPackageBrokenChart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			writeFiles(t, dir, sourceFiles("0.3.1"))
-			writeFiles(t, dir, change)
+			gittest.Write(t, dir, sourceFiles("0.3.1"))
+			gittest.Write(t, dir, change)
 			chartDir := filepath.Join(dir, ChartPath)
 			if _, err := packageChart(chartDir); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), chartDir) {
 				t.Errorf("got %v, want bad input that names the chart", err)
@@ -141,12 +143,12 @@ func TestPackageBrokenChart(t *testing.T) {
 
 func TestCheckoutVersion(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, sourceFiles("0.4.0"))
+	gittest.Write(t, dir, sourceFiles("0.4.0"))
 	if version, err := CheckoutVersion(dir); err != nil || version != "0.4.0" {
 		t.Errorf("got %q, %v, want 0.4.0", version, err)
 	}
 	for name, content := range map[string]string{"no version": "name: trussium-operator\n", "not YAML": "a: b: c\n"} {
-		writeFiles(t, dir, map[string]string{"charts/trussium-operator/Chart.yaml": content})
+		gittest.Write(t, dir, map[string]string{"charts/trussium-operator/Chart.yaml": content})
 		if version, err := CheckoutVersion(dir); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "Chart.yaml") {
 			t.Errorf("%s: got %q, %v, want bad input that names the file", name, version, err)
 		}

@@ -2,13 +2,12 @@ package artifact
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 // sourceFiles are a repository of the shape of this one, with programs that build in a second.
@@ -30,41 +29,16 @@ func sourceFiles(version string) map[string]string {
 // newRepository makes a repository whose only commit holds the files.
 func newRepository(t *testing.T, files map[string]string) (dir, commit string) {
 	t.Helper()
-	dir = t.TempDir()
-	gitCommand(t, dir, "init", "-q", "-b", "main")
+	dir = gittest.Init(t)
 	return dir, commitFiles(t, dir, files)
 }
 
 func commitFiles(t *testing.T, dir string, files map[string]string) string {
 	t.Helper()
-	writeFiles(t, dir, files)
-	gitCommand(t, dir, "add", "-A")
-	gitCommand(t, dir, "commit", "-q", "--allow-empty", "-m", "change")
-	return gitCommand(t, dir, "rev-parse", "HEAD")
-}
-
-func writeFiles(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func gitCommand(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"}, args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
+	gittest.Write(t, dir, files)
+	gittest.Run(t, dir, "add", "-A")
+	gittest.Run(t, dir, "commit", "-q", "--allow-empty", "-m", "change")
+	return gittest.Run(t, dir, "rev-parse", "HEAD")
 }
 
 // progressLog collects progress.

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 var testProvenance = Provenance{Version: "0.4.0", Revision: strings.Repeat("a", 40), Created: time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600))}
@@ -89,7 +91,7 @@ func TestReleasedOperator(t *testing.T) {
 
 		// Another machine builds the same; here it is another cache and another folder.
 		clone := t.TempDir()
-		gitCommand(t, clone, "clone", "-q", dir, ".")
+		gittest.Run(t, clone, "clone", "-q", dir, ".")
 		other, _ := newBuilder(t, clone)
 		other.Arch = arch
 		again, err := other.ReleasedOperator(t.Context(), testProvenance)

@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 // mirror is a registry with published artifacts below the path /copy.
@@ -119,7 +121,7 @@ func publishedBuilder(t *testing.T, m *mirror) (*Builder, string) {
 func publishedChart(t *testing.T) v1.Image {
 	t.Helper()
 	dir := t.TempDir()
-	writeFiles(t, dir, sourceFiles("0.3.1"))
+	gittest.Write(t, dir, sourceFiles("0.3.1"))
 	packaged, err := packageChart(filepath.Join(dir, ChartPath))
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package compat_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -11,24 +10,14 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/git"
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
-
-func gitCommand(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"}, args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
 
 // emptyCommit adds a commit to the current branch and returns its hash.
 func emptyCommit(t *testing.T, dir string) string {
 	t.Helper()
-	gitCommand(t, dir, "commit", "-q", "--allow-empty", "-m", "change")
-	return gitCommand(t, dir, "rev-parse", "HEAD")
+	gittest.Run(t, dir, "commit", "-q", "--allow-empty", "-m", "change")
+	return gittest.Run(t, dir, "rev-parse", "HEAD")
 }
 
 // fileNaming loads the minimal file with another commit.
@@ -47,16 +36,15 @@ func fileNaming(t *testing.T, commit string) *compat.File {
 }
 
 func TestCheckCommits(t *testing.T) {
-	full := t.TempDir()
-	gitCommand(t, full, "init", "-q", "-b", "main")
+	full := gittest.Init(t)
 	old := emptyCommit(t, full)
-	gitCommand(t, full, "checkout", "-q", "-b", "side")
+	gittest.Run(t, full, "checkout", "-q", "-b", "side")
 	side := emptyCommit(t, full)
-	gitCommand(t, full, "checkout", "-q", "main")
-	gitCommand(t, full, "commit", "-q", "--allow-empty", "-m", "head")
-	head := gitCommand(t, full, "rev-parse", "HEAD")
+	gittest.Run(t, full, "checkout", "-q", "main")
+	gittest.Run(t, full, "commit", "-q", "--allow-empty", "-m", "head")
+	head := gittest.Run(t, full, "rev-parse", "HEAD")
 	shallow := t.TempDir()
-	gitCommand(t, shallow, "clone", "-q", "--depth=1", "file://"+full, ".")
+	gittest.Run(t, shallow, "clone", "-q", "--depth=1", "file://"+full, ".")
 	absent := strings.Repeat("1", 40)
 
 	for _, test := range []struct {

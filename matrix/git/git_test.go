@@ -4,60 +4,34 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/trussiumhq/trussium-operator/matrix/git"
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 // newRepository makes a repository with one commit per entry, each writing its files.
 func newRepository(t *testing.T, commits ...map[string]string) (git.Repository, []string) {
 	t.Helper()
-	dir := t.TempDir()
-	command(t, dir, "init", "-q", "-b", "main")
+	dir := gittest.Init(t)
 	var hashes []string
 	for _, files := range commits {
-		for name, content := range files {
-			write(t, filepath.Join(dir, name), content)
-		}
-		command(t, dir, "add", "-A")
-		command(t, dir, "commit", "-q", "-m", "change")
-		hashes = append(hashes, command(t, dir, "rev-parse", "HEAD"))
+		gittest.Write(t, dir, files)
+		hashes = append(hashes, gittest.Commit(t, dir, "change"))
 	}
 	return git.Repository{Dir: dir}, hashes
-}
-
-func command(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"}, args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func write(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestCommits(t *testing.T) {
 	ctx := t.Context()
 	repository, hashes := newRepository(t, map[string]string{"a": "1"}, map[string]string{"a": "2"})
-	command(t, repository.Dir, "checkout", "-q", "-b", "side", hashes[0])
-	command(t, repository.Dir, "commit", "-q", "--allow-empty", "-m", "side")
-	side := command(t, repository.Dir, "rev-parse", "HEAD")
-	command(t, repository.Dir, "checkout", "-q", "main")
+	gittest.Run(t, repository.Dir, "checkout", "-q", "-b", "side", hashes[0])
+	gittest.Run(t, repository.Dir, "commit", "-q", "--allow-empty", "-m", "side")
+	side := gittest.Run(t, repository.Dir, "rev-parse", "HEAD")
+	gittest.Run(t, repository.Dir, "checkout", "-q", "main")
 
 	head, err := repository.Head(ctx)
 	if err != nil || head != hashes[1] {
@@ -72,7 +46,7 @@ func TestCommits(t *testing.T) {
 		{"the head", hashes[1], true, true},
 		{"a commit of another branch", side, true, false},
 		{"no commit", strings.Repeat("1", 40), false, false},
-		{"a tree", command(t, repository.Dir, "rev-parse", "HEAD^{tree}"), false, false},
+		{"a tree", gittest.Run(t, repository.Dir, "rev-parse", "HEAD^{tree}"), false, false},
 	} {
 		exists, err := repository.HasCommit(ctx, test.commit)
 		if err != nil || exists != test.exists {
@@ -91,7 +65,7 @@ func TestCommits(t *testing.T) {
 func TestShallow(t *testing.T) {
 	full, hashes := newRepository(t, map[string]string{"a": "1"}, map[string]string{"a": "2"})
 	clone := git.Repository{Dir: t.TempDir()}
-	command(t, clone.Dir, "clone", "-q", "--depth=1", "file://"+full.Dir, ".")
+	gittest.Run(t, clone.Dir, "clone", "-q", "--depth=1", "file://"+full.Dir, ".")
 	for _, test := range []struct {
 		name       string
 		repository git.Repository
@@ -120,7 +94,7 @@ func TestChanges(t *testing.T) {
 		{"source/a", "2", []string{" M source/a", `?? "source/new file"`}},
 	}
 	for _, step := range steps {
-		write(t, filepath.Join(repository.Dir, step.path), step.content)
+		gittest.Write(t, repository.Dir, map[string]string{step.path: step.content})
 		changes, err := repository.Changes(t.Context(), "REPORT.md", "evidence")
 		if err != nil || !slices.Equal(changes, step.want) {
 			t.Errorf("after writing %s: got %q, %v, want %q", step.path, changes, err, step.want)
@@ -133,13 +107,13 @@ func TestExtract(t *testing.T) {
 	if err := os.Symlink("c.txt", filepath.Join(repository.Dir, "a/b/link")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(repository.Dir, "script"), "#!/bin/sh\n")
+	gittest.Write(t, repository.Dir, map[string]string{"script": "#!/bin/sh\n"})
 	if err := os.Chmod(filepath.Join(repository.Dir, "script"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	command(t, repository.Dir, "add", "-A")
-	command(t, repository.Dir, "commit", "-q", "-m", "link")
-	hashes = append(hashes, command(t, repository.Dir, "rev-parse", "HEAD"))
+	gittest.Run(t, repository.Dir, "add", "-A")
+	gittest.Run(t, repository.Dir, "commit", "-q", "-m", "link")
+	hashes = append(hashes, gittest.Run(t, repository.Dir, "rev-parse", "HEAD"))
 
 	for i, want := range []string{"old", "new", "new"} {
 		dir := t.TempDir()

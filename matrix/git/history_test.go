@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trussiumhq/trussium-operator/matrix/git"
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 func TestCommitTime(t *testing.T) {
@@ -24,11 +25,11 @@ func TestCommitTime(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	repository, hashes := newRepository(t, map[string]string{"a": "1"}, map[string]string{"a": "2"})
-	command(t, repository.Dir, "checkout", "-q", "-b", "side", hashes[0])
-	command(t, repository.Dir, "commit", "-q", "--allow-empty", "-m", "Work  on the side\n\nA body.")
-	side := command(t, repository.Dir, "rev-parse", "HEAD")
-	command(t, repository.Dir, "checkout", "-q", "main")
-	command(t, repository.Dir, "merge", "-q", "--no-ff", "-m", "merge", "side")
+	gittest.Run(t, repository.Dir, "checkout", "-q", "-b", "side", hashes[0])
+	gittest.Run(t, repository.Dir, "commit", "-q", "--allow-empty", "-m", "Work  on the side\n\nA body.")
+	side := gittest.Run(t, repository.Dir, "rev-parse", "HEAD")
+	gittest.Run(t, repository.Dir, "checkout", "-q", "main")
+	gittest.Run(t, repository.Dir, "merge", "-q", "--no-ff", "-m", "merge", "side")
 	commits, err := repository.Log(t.Context(), hashes[0], "HEAD")
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +50,8 @@ func TestChanged(t *testing.T) {
 	repository, hashes := newRepository(t,
 		map[string]string{"a/one": "1", "b/two": "1", "a/gone and é": "1", "a*": "1"},
 		map[string]string{"a/one": "2", "b/two": "2", "ab": "1"})
-	command(t, repository.Dir, "rm", "-q", "a/gone and é")
-	command(t, repository.Dir, "commit", "-q", "-m", "remove")
+	gittest.Run(t, repository.Dir, "rm", "-q", "a/gone and é")
+	gittest.Run(t, repository.Dir, "commit", "-q", "-m", "remove")
 	for _, test := range []struct {
 		paths, want []string
 	}{

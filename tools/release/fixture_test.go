@@ -13,6 +13,7 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/checkout"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 // What the checkouts under test release.
@@ -83,10 +84,9 @@ func newCheckout(t *testing.T) string {
 	// The same times and names give the same commits.
 	t.Setenv("GIT_COMMITTER_DATE", "2026-03-04T05:06:07Z")
 	t.Setenv("GIT_AUTHOR_DATE", "2026-03-04T05:06:07Z")
-	dir := t.TempDir()
-	gitCommand(t, dir, "init", "-q", "-b", "main")
+	dir := gittest.Init(t)
 	copyChart(t, dir)
-	addFiles(t, dir, map[string]string{
+	gittest.Write(t, dir, map[string]string{
 		"go.mod":     "module github.com/trussiumhq/trussium-operator\n\ngo 1.26.0\n",
 		"go.sum":     "",
 		".gitignore": "/dist/\n",
@@ -99,16 +99,16 @@ func newCheckout(t *testing.T) string {
 		"api/generated.txt":           "text\n",
 	})
 	setVersion(t, dir, oldVersion)
-	old := commitAll(t, dir, "Release 0.4.0")
+	old := gittest.Commit(t, dir, "Release 0.4.0")
 	setVersion(t, dir, newVersion)
-	addFiles(t, dir, map[string]string{
+	gittest.Write(t, dir, map[string]string{
 		"compatibility.yaml": strings.Replace(compatibility, "COMMIT", old, 1),
 		"CHANGELOG.md":       changelog,
 		"matrix/check.go":    "package matrix\n",
 	})
-	proven := commitAll(t, dir, "Become better")
+	proven := gittest.Commit(t, dir, "Become better")
 	prove(t, dir, old, proven)
-	commitAll(t, dir, "Prove it")
+	gittest.Commit(t, dir, "Prove it")
 	t.Chdir(dir)
 	return dir
 }
@@ -188,20 +188,7 @@ func setVersion(t *testing.T, dir, version string) {
 	if changed != 2 {
 		t.Fatalf("%s has %d versions, want 2", file, changed)
 	}
-	addFiles(t, dir, map[string]string{artifact.ChartPath + "/Chart.yaml": strings.Join(lines, "\n")})
-}
-
-func addFiles(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	gittest.Write(t, dir, map[string]string{artifact.ChartPath + "/Chart.yaml": strings.Join(lines, "\n")})
 }
 
 // replace changes one text in a file.
@@ -217,22 +204,4 @@ func replace(t *testing.T, file, old, text string) {
 	if err := os.WriteFile(file, bytes.Replace(content, []byte(old), []byte(text), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func commitAll(t *testing.T, dir, message string) string {
-	t.Helper()
-	gitCommand(t, dir, "add", "-A")
-	gitCommand(t, dir, "commit", "-q", "-m", message)
-	return gitCommand(t, dir, "rev-parse", "HEAD")
-}
-
-func gitCommand(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"}, args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
 }

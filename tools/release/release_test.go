@@ -34,6 +34,7 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 // command runs the program.
@@ -114,7 +115,7 @@ func TestRelease(t *testing.T) {
 	if found := repositories(t, first); len(found) != 0 {
 		t.Errorf("the dry run pushed %q", found)
 	}
-	if changes := gitCommand(t, dir, "status", "--porcelain", "--ignored"); changes != "" {
+	if changes := gittest.Run(t, dir, "status", "--porcelain", "--ignored"); changes != "" {
 		t.Errorf("the dry run left %q", changes)
 	}
 
@@ -122,7 +123,7 @@ func TestRelease(t *testing.T) {
 	if code != exitDone {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	if changes := gitCommand(t, dir, "status", "--porcelain"); changes != "" {
+	if changes := gittest.Run(t, dir, "status", "--porcelain"); changes != "" {
 		t.Errorf("the release left %q", changes)
 	}
 	dist := filepath.Join(dir, "dist")
@@ -169,7 +170,7 @@ func TestRelease(t *testing.T) {
 	t.Run("elsewhere", func(t *testing.T) {
 		// Another machine: another folder and an empty cache.
 		clone := t.TempDir()
-		gitCommand(t, clone, "clone", "-q", dir, ".")
+		gittest.Run(t, clone, "clone", "-q", dir, ".")
 		t.Chdir(clone)
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
 		output := filepath.Join(t.TempDir(), "deep", "release")
@@ -192,7 +193,7 @@ func requireSame(t *testing.T, want, got map[string]string) {
 
 // requireImages checks the images at a registry, and that the operator's holds what the evidence is about.
 func requireImages(t *testing.T, dir, addr string) {
-	head := gitCommand(t, dir, "rev-parse", "HEAD")
+	head := gittest.Run(t, dir, "rev-parse", "HEAD")
 	for _, repository := range []string{"trussium-operator", "trussium-runtimesim"} {
 		tag, err := name.NewTag(addr + "/trussiumhq/" + repository + ":0.5.0")
 		if err != nil {
@@ -500,39 +501,39 @@ func TestRefusals(t *testing.T) {
 		says   string
 	}{
 		{"a change that is not committed", func(t *testing.T, dir string) {
-			addFiles(t, dir, map[string]string{"docs/more.md": "text\n"})
+			gittest.Write(t, dir, map[string]string{"docs/more.md": "text\n"})
 		}, "the checkout differs from its commit: ?? docs/more.md"},
 		{"evidence that is not committed", func(t *testing.T, dir string) {
 			replace(t, filepath.Join(dir, "evidence", cellID+".json"), `"key": "key"`, `"key": "other"`)
 		}, "the checkout differs from its commit: M evidence/" + cellID + ".json"},
 		{"a generated file", func(t *testing.T, dir string) {
-			addFiles(t, dir, map[string]string{"api/source.txt": "another text\n"})
-			commitAll(t, dir, "Change the source")
+			gittest.Write(t, dir, map[string]string{"api/source.txt": "another text\n"})
+			gittest.Commit(t, dir, "Change the source")
 		}, "generated files are out of date: api/generated.txt"},
 		{"the report", func(t *testing.T, dir string) {
 			replace(t, filepath.Join(dir, "UPGRADE-MATRIX.md"), "tested", "tested twice")
-			commitAll(t, dir, "Embellish the report")
+			gittest.Commit(t, dir, "Embellish the report")
 		}, "generated files are out of date: UPGRADE-MATRIX.md"},
 		{"the operator", func(t *testing.T, dir string) {
 			replace(t, filepath.Join(dir, "operator", "main.go"), "println(", "println(1, ")
-			commitAll(t, dir, "Change the operator")
+			gittest.Commit(t, dir, "Change the operator")
 		}, "it is about the operator image sha256:"},
 		{"the chart", func(t *testing.T, dir string) {
 			replace(t, filepath.Join(dir, artifact.ChartPath, "values.yaml"), "replicaCount: 1", "replicaCount: 2")
-			commitAll(t, dir, "Change the chart")
+			gittest.Commit(t, dir, "Change the chart")
 		}, "it is about the chart sha256:"},
 		{"the checks", func(t *testing.T, dir string) {
-			addFiles(t, dir, map[string]string{"matrix/check.go": "package matrix // changed\n", "matrix/check_test.go": "package matrix\n"})
-			commitAll(t, dir, "Change the checks")
+			gittest.Write(t, dir, map[string]string{"matrix/check.go": "package matrix // changed\n", "matrix/check_test.go": "package matrix\n"})
+			gittest.Commit(t, dir, "Change the checks")
 		}, "what it rests on has changed since: matrix/check.go\n"},
 		{"the history", func(t *testing.T, dir string) {
 			// The same files, by commits of another time.
 			t.Setenv("GIT_COMMITTER_DATE", "2026-03-05T05:06:07Z")
-			gitCommand(t, dir, "rebase", "-q", "--force-rebase", "HEAD~2")
+			gittest.Run(t, dir, "rebase", "-q", "--force-rebase", "HEAD~2")
 		}, ", which does not belong to the history of this one"},
 		{"the changelog", func(t *testing.T, dir string) {
 			replace(t, filepath.Join(dir, "CHANGELOG.md"), "0.5.0", "Unreleased")
-			commitAll(t, dir, "Change the changelog")
+			gittest.Commit(t, dir, "Change the changelog")
 		}, "CHANGELOG.md has no section for 0.5.0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -572,7 +573,7 @@ func TestAllRefusalsAtOnce(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	dir := newCheckout(t)
-	addFiles(t, dir, map[string]string{"mine/letter.txt": "Dear reader\n"})
+	gittest.Write(t, dir, map[string]string{"mine/letter.txt": "Dear reader\n"})
 	for says, args := range map[string][]string{
 		"name the version":                          {},
 		`"latest" is not a version`:                 {"latest"},
@@ -615,8 +616,8 @@ func TestFaults(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "dist")); !os.IsNotExist(err) {
 		t.Errorf("it wrote dist (%v)", err)
 	}
-	addFiles(t, dir, map[string]string{"api/doc.go": "package api\n\n//go:generate cp missing.txt generated.txt\n"})
-	commitAll(t, dir, "Break the generator")
+	gittest.Write(t, dir, map[string]string{"api/doc.go": "package api\n\n//go:generate cp missing.txt generated.txt\n"})
+	gittest.Commit(t, dir, "Break the generator")
 	if code, _, stderr := command(t, newVersion); code != exitInfrastructure || !strings.Contains(stderr, "api/doc.go:3") {
 		t.Errorf("a broken generator: exit code %d\n%s", code, stderr)
 	}
@@ -631,8 +632,8 @@ func TestFaults(t *testing.T) {
 // TestImages builds the images of a checkout with a change.
 func TestImages(t *testing.T) {
 	dir := newCheckout(t)
-	head := gitCommand(t, dir, "rev-parse", "HEAD")
-	addFiles(t, dir, map[string]string{"docs/more.md": "text\n"})
+	head := gittest.Run(t, dir, "rev-parse", "HEAD")
+	gittest.Write(t, dir, map[string]string{"docs/more.md": "text\n"})
 	output := t.TempDir()
 	code, stdout, stderr := command(t, "images", "--output", output)
 	if code != exitDone {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 const rowID = "0.3.1--checkout--k8s-1.37.2--embedded"
@@ -90,13 +90,7 @@ func (c *clone) read(path string) string {
 
 func (c *clone) git(args ...string) string {
 	c.t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"}, args...)...)
-	cmd.Dir = c.dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("git %v: %v: %s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return gittest.Run(c.t, c.dir, args...)
 }
 
 // save writes the evidence of the row, changed in one way.

@@ -4,21 +4,20 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/trussiumhq/trussium-operator/matrix/git"
+	"github.com/trussiumhq/trussium-operator/matrix/git/gittest"
 )
 
 // newRepository makes a repository with a commit in which all generated files are in sync, changed by the files. It
 // returns the commit.
 func newRepository(t *testing.T, changed map[string]string) (git.Repository, string) {
 	t.Helper()
-	dir := t.TempDir()
-	command(t, dir, "init", "-q", "-b", "main")
+	dir := gittest.Init(t)
 	files := map[string]string{
 		"go.mod":        "module example.com/root\n\ngo 1.26.0\n",
 		"doc.go":        "package root\n\n//go:generate cp source.txt copy.txt\n",
@@ -26,31 +25,9 @@ func newRepository(t *testing.T, changed map[string]string) (git.Repository, str
 		"copy.txt":      "text\n",
 		"elsewhere.txt": "not generated\n",
 	}
-	put(t, dir, files)
-	put(t, dir, changed)
-	command(t, dir, "add", "-A")
-	command(t, dir, "commit", "-q", "-m", "change")
-	return git.Repository{Dir: dir}, command(t, dir, "rev-parse", "HEAD")
-}
-
-func put(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func command(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"}, args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
+	gittest.Write(t, dir, files)
+	gittest.Write(t, dir, changed)
+	return git.Repository{Dir: dir}, gittest.Commit(t, dir, "change")
 }
 
 func TestOutOfSync(t *testing.T) {
@@ -67,7 +44,7 @@ func TestOutOfSync(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			repository, commit := newRepository(t, test.changed)
 			// What is not committed is not looked at, and stays as it is.
-			put(t, repository.Dir, map[string]string{"copy.txt": "work in progress\n"})
+			gittest.Write(t, repository.Dir, map[string]string{"copy.txt": "work in progress\n"})
 			got, err := OutOfSync(t.Context(), repository, commit)
 			if err != nil || !slices.Equal(got, test.want) {
 				t.Errorf("got %q, %v, want %q", got, err, test.want)
