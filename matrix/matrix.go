@@ -203,7 +203,7 @@ func skipped(spec cell.Spec, planned plan.Cell) *evidence.Cell {
 	now := time.Now().UTC()
 	return &evidence.Cell{
 		APIVersion: evidence.APIVersion, Kind: evidence.Kind, ID: spec.ID, Key: spec.Key,
-		Upgrade: spec.Upgrade, From: spec.From, Via: spec.Through, To: spec.To, Runtime: spec.Runtime, Tool: spec.Tool,
+		Upgrade: spec.Upgrade, From: spec.From, Through: spec.Through, To: spec.To, Runtime: spec.Runtime, Tool: spec.Tool,
 		Cluster: evidence.Cluster{Provider: planned.Provider, Kubernetes: planned.Kubernetes},
 		Started: now, Finished: &now, Verdict: evidence.NotRun,
 		Reason: fmt.Sprintf("%s: %s", planned.Skip.Code, planned.Skip.Text), Reproduce: spec.Reproduce,

@@ -82,7 +82,7 @@ func (p *prepared) plant(ctx context.Context, cells []plan.Cell) error {
 	tools := static.Tools{Repository: p.options.Repository, CacheDir: p.options.CacheDir}
 	p.trees = map[string]*static.Tree{p.checkout.Version: static.NewTree(p.options.Repository, tools)}
 	for _, c := range cells {
-		for _, listed := range append([]compat.OperatorRelease{c.From}, c.Through...) {
+		for _, listed := range c.Sources() {
 			release := p.releases[listed.Version]
 			if p.trees[listed.Version] != nil || release.Commit == "" {
 				continue
@@ -183,7 +183,7 @@ func (p *prepared) build(ctx context.Context, cells []plan.Cell) error {
 
 // buildFor resolves the artifacts of one cell that no earlier one had resolved.
 func (p *prepared) buildFor(ctx context.Context, builder *artifact.Builder, c plan.Cell, task func(string, func(func(string)) error) error) error {
-	for _, release := range append([]compat.OperatorRelease{c.From}, c.Through...) {
+	for _, release := range c.Sources() {
 		if _, done := p.releases[release.Version]; done {
 			continue
 		}

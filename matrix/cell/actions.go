@@ -138,6 +138,16 @@ func appendTo(path string) func(format string, args ...any) {
 	}
 }
 
+// fetch returns a client for the operator's namespace and the chart of the release.
+func (r *run) fetch(release evidence.Release) (*helm.Client, *helm.Chart, error) {
+	helmClient, err := r.helm()
+	if err != nil {
+		return nil, nil, err
+	}
+	chart, err := r.pull(helmClient, release.Chart)
+	return helmClient, chart, err
+}
+
 // pull fetches the chart of a release from the local registry and sees that it is the one of
 // the evidence.
 func (r *run) pull(helmClient *helm.Client, artifact evidence.Artifact) (*helm.Chart, error) {
@@ -153,11 +163,7 @@ func (r *run) pull(helmClient *helm.Client, artifact evidence.Artifact) (*helm.C
 
 func install(ctx context.Context, r *run) (check.Result, error) {
 	var result check.Result
-	helmClient, err := r.helm()
-	if err != nil {
-		return result, err
-	}
-	chart, err := r.pull(helmClient, r.spec.From.Chart)
+	helmClient, chart, err := r.fetch(r.spec.From)
 	if err != nil {
 		return result, err
 	}
@@ -189,11 +195,7 @@ func failedAction(result check.Result, err error) (check.Result, error) {
 
 func upgrade(ctx context.Context, r *run) (check.Result, error) {
 	var result check.Result
-	helmClient, err := r.helm()
-	if err != nil {
-		return result, err
-	}
-	chart, err := r.pull(helmClient, r.spec.To.Chart)
+	helmClient, chart, err := r.fetch(r.spec.To)
 	if err != nil {
 		return result, err
 	}
@@ -246,25 +248,14 @@ func rollBackChart(ctx context.Context, r *run) (check.Result, error) {
 // show it: its operator never takes over.
 func passThrough(to evidence.Release) func(context.Context, *run) (check.Result, error) {
 	return func(ctx context.Context, r *run) (check.Result, error) {
-		var result check.Result
-		helmClient, err := r.helm()
-		if err != nil {
-			return result, err
-		}
-		chart, err := r.pull(helmClient, to.Chart)
-		if err != nil {
-			return result, err
-		}
 		before, err := check.Observe(ctx, r.target)
 		if err != nil {
+			return check.Result{}, err
+		}
+		result, err := r.upgradeTo(ctx, to)
+		if err != nil || len(result.Failures) > 0 {
 			return result, err
 		}
-		r.progress("helm upgrade " + releaseName + " " + to.Version)
-		release, err := helmClient.Upgrade(ctx, releaseName, chart, helm.Values(r.spec.Upgrade.Values), nil)
-		if err != nil {
-			return failedAction(result, err)
-		}
-		result.See("helm upgrade made revision %d with chart %s", release.Revision, release.ChartVersion)
 		target := r.target
 		if broken(to) {
 			target.Patience = brokenPatience
@@ -289,6 +280,22 @@ func passThrough(to evidence.Release) func(context.Context, *run) (check.Result,
 	}
 }
 
+// upgradeTo is `helm upgrade` to the chart of the release, and nothing more.
+func (r *run) upgradeTo(ctx context.Context, to evidence.Release) (check.Result, error) {
+	var result check.Result
+	helmClient, chart, err := r.fetch(to)
+	if err != nil {
+		return result, err
+	}
+	r.progress("helm upgrade " + releaseName + " " + to.Version)
+	release, err := helmClient.Upgrade(ctx, releaseName, chart, helm.Values(r.spec.Upgrade.Values), nil)
+	if err != nil {
+		return failedAction(result, err)
+	}
+	result.See("helm upgrade made revision %d with chart %s", release.Revision, release.ChartVersion)
+	return result, nil
+}
+
 // forwardAgain upgrades the rolled back chart again, while a runtime image is rolling.
 func forwardAgain(ctx context.Context, r *run) (check.Result, error) {
 	target := r.earlier()
@@ -299,20 +306,11 @@ func forwardAgain(ctx context.Context, r *run) (check.Result, error) {
 	if r.state.BeforeRoll, err = check.Observe(ctx, target); err != nil {
 		return result, err
 	}
-	helmClient, err := r.helm()
-	if err != nil {
+	upgraded, err := r.upgradeTo(ctx, r.spec.To)
+	result.Add(upgraded)
+	if err != nil || len(upgraded.Failures) > 0 {
 		return result, err
 	}
-	chart, err := r.pull(helmClient, r.spec.To.Chart)
-	if err != nil {
-		return result, err
-	}
-	r.progress("helm upgrade " + releaseName + " " + r.spec.To.Version)
-	release, err := helmClient.Upgrade(ctx, releaseName, chart, helm.Values(r.spec.Upgrade.Values), nil)
-	if err != nil {
-		return failedAction(result, err)
-	}
-	result.See("helm upgrade made revision %d with chart %s", release.Revision, release.ChartVersion)
 	// The new pod starts; until it is Ready the old operator leads, and begins the roll.
 	_, tag := splitImage(r.spec.Runtime.Target.Ref)
 	rolls, err := check.StartRoll(ctx, target, tag)
@@ -333,11 +331,7 @@ func reinstall(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return check.Result{}, err
 	}
-	helmClient, err := r.helm()
-	if err != nil {
-		return check.Result{}, err
-	}
-	chart, err := r.pull(helmClient, r.spec.To.Chart)
+	helmClient, chart, err := r.fetch(r.spec.To)
 	if err != nil {
 		return check.Result{}, err
 	}

@@ -139,7 +139,7 @@ func (r *run) resume(ctx context.Context) int {
 	r.document = &evidence.Cell{
 		APIVersion: evidence.APIVersion, Kind: evidence.Kind,
 		ID: r.spec.ID, Key: r.spec.Key,
-		Upgrade: r.spec.Upgrade, From: r.spec.From, Via: r.spec.Through, To: r.spec.To, Runtime: r.spec.Runtime,
+		Upgrade: r.spec.Upgrade, From: r.spec.From, Through: r.spec.Through, To: r.spec.To, Runtime: r.spec.Runtime,
 		Tool: r.spec.Tool, Reproduce: r.spec.Reproduce,
 		Started: time.Now().UTC(), Verdict: evidence.Unfinished,
 	}

@@ -162,11 +162,7 @@ func compareCRD(ctx context.Context, r *run) (check.Result, error) {
 }
 
 func (r *run) candidateCRD() (*unstructured.Unstructured, error) {
-	helmClient, err := r.helm()
-	if err != nil {
-		return nil, err
-	}
-	chart, err := r.pull(helmClient, r.spec.To.Chart)
+	_, chart, err := r.fetch(r.spec.To)
 	if err != nil {
 		return nil, err
 	}

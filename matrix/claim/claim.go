@@ -111,8 +111,8 @@ func Committed(document *evidence.Cell) bool { return !document.To.Dirty && !doc
 
 // Difference says how the evidence is about something else than the planned cell; empty if it is about that cell.
 func Difference(planned plan.Cell, document *evidence.Cell) string {
-	releases := append([]evidence.Release{document.From}, document.Via...)
-	listed := append([]compat.OperatorRelease{planned.From}, planned.Through...)
+	releases := document.Sources()
+	listed := planned.Sources()
 	type field struct{ name, now, then string }
 	fields := []field{
 		{"the candidate", planned.Candidate, document.To.Version},

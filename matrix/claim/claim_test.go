@@ -95,7 +95,7 @@ func proof(chain bool) *evidence.Cell {
 	}
 	if chain {
 		document.ID = chainID
-		document.Via = []evidence.Release{release("1.0.4", "source", commitBroken, "role-incomplete: The role is incomplete.")}
+		document.Through = []evidence.Release{release("1.0.4", "source", commitBroken, "role-incomplete: The role is incomplete.")}
 		document.Upgrade = evidence.Upgrade{Row: "chain", Values: "default", CRDs: "hook", Rollback: "none", RollbackReason: "It only goes forward."}
 	}
 	return document
@@ -129,7 +129,7 @@ func TestCells(t *testing.T) {
 		"other candidate":      {func(d *evidence.Cell) { d.To.Version = "1.0.4" }, Outdated, "the candidate is 1.0.5, and was 1.0.4 in the evidence"},
 		"other source":         {func(d *evidence.Cell) { d.From.Version = "0.3.0" }, Outdated, "from and through is 0.3.1, and was 0.3.0 in the evidence"},
 		"other commit":         {func(d *evidence.Cell) { d.From.Commit = commitBroken }, Outdated, "the commit of 0.3.1 is " + commitOld + ", and was " + commitBroken},
-		"through others":       {func(d *evidence.Cell) { d.Via = []evidence.Release{{Version: "0.5.0"}} }, Outdated, "from and through is 0.3.1, and was 0.3.1, 0.5.0"},
+		"through others":       {func(d *evidence.Cell) { d.Through = []evidence.Release{{Version: "0.5.0"}} }, Outdated, "from and through is 0.3.1, and was 0.3.1, 0.5.0"},
 		"other rollback":       {func(d *evidence.Cell) { d.Upgrade.Rollback = "none" }, Outdated, "rollback is chart, and was none"},
 		"other reason":         {func(d *evidence.Cell) { d.Upgrade.RollbackReason = "x" }, Outdated, "rollbackReason is none, and was x"},
 		"other CRD strategy":   {func(d *evidence.Cell) { d.Upgrade.CRDs = "apply" }, Outdated, "crds is hook, and was apply"},
@@ -333,15 +333,15 @@ func TestProblems(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	cell := func(id, from, to string, via ...string) *evidence.Cell {
+	cell := func(id, from, to string, through ...string) *evidence.Cell {
 		d := proof(false)
 		d.ID, d.From.Version, d.To.Version = id, from, to
-		for _, version := range via {
+		for _, version := range through {
 			release := evidence.Release{Version: strings.TrimPrefix(version, "!")}
 			if strings.HasPrefix(version, "!") {
 				release.KnownDefects = []string{"a: b"}
 			}
-			d.Via = append(d.Via, release)
+			d.Through = append(d.Through, release)
 		}
 		return d
 	}

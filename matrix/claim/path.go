@@ -26,11 +26,11 @@ func Hops(documents []*evidence.Cell) []Hop {
 	}
 	for _, chain := range []bool{false, true} {
 		for _, document := range documents {
-			if objection(document) != "" || chain != (len(document.Via) > 0) {
+			if objection(document) != "" || chain != (len(document.Through) > 0) {
 				continue
 			}
 			from := document.From
-			for _, to := range append(slices.Clone(document.Via), document.To) {
+			for _, to := range append(slices.Clone(document.Through), document.To) {
 				add(Hop{From: from.Version, To: to.Version, ToBroken: len(to.KnownDefects) > 0, Proof: document})
 				from = to
 			}

@@ -103,7 +103,7 @@ func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte(broken(f, func(*Cell) {})))
 	f.Add([]byte(broken(f, func(c *Cell) {
 		c.Verdict, c.Finished = Unfinished, nil
-		c.Via = []Release{{Version: "0.5.0"}}
+		c.Through = []Release{{Version: "0.5.0"}}
 		d := c.Disruption("upgrade")
 		d.Requests, d.LongestGapSeconds = new(3), new(0.25)
 	})))

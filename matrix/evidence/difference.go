@@ -129,12 +129,12 @@ type fact struct{ name, value string }
 
 // facts are what a cell is about, the same list for every cell.
 func facts(cell *Cell) []fact {
-	var via []string
-	for _, release := range cell.Via {
-		via = append(via, release.Version)
+	var through []string
+	for _, release := range cell.Through {
+		through = append(through, release.Version)
 	}
 	return []fact{
-		{"from", cell.From.Version}, {"through", strings.Join(via, ", ")}, {"to", cell.To.Version},
+		{"from", cell.From.Version}, {"through", strings.Join(through, ", ")}, {"to", cell.To.Version},
 		{"values", cell.Upgrade.Values}, {"crds", cell.Upgrade.CRDs}, {"rollback", cell.Upgrade.Rollback},
 		{"chart before", cell.From.Chart.Digest}, {"operator image before", cell.From.Image.Digest},
 		{"chart after", cell.To.Chart.Digest}, {"operator image after", cell.To.Image.Digest},

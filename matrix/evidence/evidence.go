@@ -51,8 +51,8 @@ type Cell struct {
 	Key     string  `json:"key"`
 	Upgrade Upgrade `json:"upgrade"`
 	From    Release `json:"from"`
-	// Via are the releases that a chain upgrades to on the way, oldest first; empty for a single upgrade.
-	Via      []Release     `json:"via,omitempty"`
+	// Through are the releases that a chain upgrades to on the way, oldest first; empty for a single upgrade.
+	Through  []Release     `json:"through,omitempty"`
 	To       Release       `json:"to"`
 	Runtime  RuntimeImages `json:"runtime"`
 	Cluster  Cluster       `json:"cluster"`
@@ -157,6 +157,9 @@ type Step struct {
 	// Diagnostics is the folder, relative to the cell's, with what was gathered on failure.
 	Diagnostics string `json:"diagnostics,omitempty"`
 }
+
+// Sources are the releases that the cell upgrades from: its first, and those on the way.
+func (c *Cell) Sources() []Release { return append([]Release{c.From}, c.Through...) }
 
 // Step returns the step with that id, or nil.
 func (c *Cell) Step(id string) *Step {

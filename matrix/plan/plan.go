@@ -62,6 +62,11 @@ type Cell struct {
 	Skip Skip
 }
 
+// Sources are the releases that the cell upgrades from: its first, and those on the way.
+func (c Cell) Sources() []compat.OperatorRelease {
+	return append([]compat.OperatorRelease{c.From}, c.Through...)
+}
+
 // Options are what a plan depends on besides the compatibility file.
 type Options struct {
 	// Provider is the name of the cluster provider.
@@ -131,15 +136,11 @@ func newCell(file *compat.File, row compat.Upgrade, kubernetes string, candidate
 		release, _ := file.OperatorRelease(version)
 		through = append(through, release)
 	}
-	newest := from.Version
-	if len(row.Through) > 0 {
-		newest = row.Through[len(row.Through)-1]
-	}
 	parts := []string{row.ID, "checkout"}
 	if kubernetes != "" {
 		parts = append(parts, "k8s-"+kubernetes)
 	}
-	return Cell{
+	cell := Cell{
 		ID:         strings.Join(append(parts, options.Provider), "--"),
 		Row:        row,
 		From:       from,
@@ -149,8 +150,10 @@ func newCell(file *compat.File, row compat.Upgrade, kubernetes string, candidate
 		Candidate:  options.Candidate,
 		Kubernetes: kubernetes,
 		Provider:   options.Provider,
-		Skip:       skip(newest, kubernetes, candidate, options),
 	}
+	sources := cell.Sources()
+	cell.Skip = skip(sources[len(sources)-1].Version, kubernetes, candidate, options)
+	return cell
 }
 
 func skip(from, kubernetes string, candidate *semver.Version, options Options) Skip {
@@ -219,7 +222,7 @@ func (c Cell) Key(inputs map[string]string) string {
 		"cell.kubernetes":     c.Kubernetes,
 		"cell.provider":       c.Provider,
 	}
-	for i, release := range append([]compat.OperatorRelease{c.From}, c.Through...) {
+	for i, release := range c.Sources() {
 		all["cell.release."+strconv.Itoa(i)] = release.Version
 		// Declared defects decide what is expected of the release, and reports quote them.
 		for j, defect := range release.KnownDefects {

@@ -110,7 +110,7 @@ func results(t testing.TB) []*evidence.Cell {
 		}),
 		variant(t, "chain--checkout--k8s-1.34.4--embedded", func(d *evidence.Cell) {
 			d.Upgrade.CRDs, d.Upgrade.Rollback, d.Upgrade.RollbackReason = "hook", "none", "It only goes forward."
-			d.Via = []evidence.Release{{Version: "0.5.0", Source: "published"}, {Version: "1.0.4", Source: "published", KnownDefects: []string{"role-incomplete: The role <lacks> a | kind."}}}
+			d.Through = []evidence.Release{{Version: "0.5.0", Source: "published"}, {Version: "1.0.4", Source: "published", KnownDefects: []string{"role-incomplete: The role <lacks> a | kind."}}}
 			d.To.Dirty, d.Tool.Dirty = true, true
 		}),
 		variant(t, "1.0.5--checkout--k8s-1.34.4--embedded", func(d *evidence.Cell) {

@@ -85,12 +85,12 @@ func upgradeOf(c claim.Cell) string {
 	var versions []string
 	broken := false
 	if c.Planned != nil {
-		for _, release := range append([]compat.OperatorRelease{c.Planned.From}, c.Planned.Through...) {
+		for _, release := range c.Planned.Sources() {
 			versions = append(versions, release.Version)
 			broken = broken || len(release.KnownDefects) > 0
 		}
 	} else {
-		for _, release := range append([]evidence.Release{c.Evidence.From}, c.Evidence.Via...) {
+		for _, release := range c.Evidence.Sources() {
 			versions = append(versions, release.Version)
 			broken = broken || len(release.KnownDefects) > 0
 		}

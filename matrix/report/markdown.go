@@ -228,7 +228,7 @@ func (w *writer) cell(in Input, c claim.Cell) {
 	}
 	w.table([]string{"Artifact", "Reference", "Digest", "From"}, artifacts(document))
 	w.line("")
-	for _, release := range append([]evidence.Release{document.From}, document.Via...) {
+	for _, release := range document.Sources() {
 		for _, defect := range release.KnownDefects {
 			w.line("- Known defect of %s: %s", text(release.Version), text(defect))
 		}
@@ -264,7 +264,7 @@ func artifacts(document *evidence.Cell) [][]string {
 		add("Operator image, "+when, r.Image, origin(r))
 	}
 	releases("before", document.From)
-	for _, release := range document.Via {
+	for _, release := range document.Through {
 		releases("on the way", release)
 	}
 	releases("after", document.To)

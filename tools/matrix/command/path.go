@@ -104,7 +104,7 @@ func findPath(ctx context.Context, options matrix.Options, from, to string) (pat
 	for _, hop := range claim.Path(hops, result.From, result.To) {
 		result.Hops = append(result.Hops, hopResult{
 			From: hop.From, To: hop.To, Cell: hop.Proof.ID, Evidence: fmt.Sprintf("%s/%s.json", matrix.EvidenceDir, hop.Proof.ID),
-			Part: len(hop.Proof.Via) > 0, Committed: claim.Committed(hop.Proof), Simulated: claim.Simulated(hop.Proof),
+			Part: len(hop.Proof.Through) > 0, Committed: claim.Committed(hop.Proof), Simulated: claim.Simulated(hop.Proof),
 		})
 	}
 	if len(result.Hops) == 0 {
