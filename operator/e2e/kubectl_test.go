@@ -1,30 +1,18 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
-	"k8s.io/kubectl/pkg/cmd/get"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
-	"k8s.io/kubectl/pkg/cmd/wait"
 
 	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
+	"github.com/trussiumhq/trussium-operator/operator/operatortest/kubectltest"
 )
-
-// kubectlError is a message with which kubectl would end.
-type kubectlError string
-
-func init() {
-	cmdutil.BehaviorOnFatal(func(message string, _ int) { panic(kubectlError(message)) })
-}
 
 // kubectl runs a command of kubectl in this process and returns what it prints.
 func kubectl(t *testing.T, args ...string) string {
@@ -37,23 +25,11 @@ func kubectl(t *testing.T, args ...string) string {
 }
 
 func runKubectl(cacheDir string, args []string) (output string, err error) {
-	defer func() {
-		if message, ok := recover().(kubectlError); ok {
-			err = errors.New(string(message))
-		}
-	}()
-	streams, _, out, _ := genericiooptions.NewTestIOStreams()
 	flags := genericclioptions.NewConfigFlags(false).WithWrapConfigFn(func(*rest.Config) *rest.Config {
 		return rest.CopyConfig(restConfig)
 	})
 	*flags.KubeConfig, *flags.APIServer, *flags.CacheDir = os.DevNull, restConfig.Host, cacheDir
-	root := &cobra.Command{Use: "kubectl", SilenceErrors: true, SilenceUsage: true}
-	flags.AddFlags(root.PersistentFlags())
-	factory := cmdutil.NewFactory(flags)
-	root.AddCommand(wait.NewCmdWait(flags, streams), get.NewCmdGet("kubectl", factory, streams))
-	root.SetArgs(args)
-	err = root.Execute()
-	return out.String(), err
+	return kubectltest.Run(flags, args)
 }
 
 func TestKubectlWaitsAndShows(t *testing.T) {
