@@ -40,10 +40,10 @@ lint: ## Check format, vet and staticcheck
 	$(GO) tool $(GENERATORS) staticcheck ./...
 
 .PHONY: verify
-verify: lint ## Check that generated files are in sync
+verify: lint ## Check that generated files are in sync and claims have evidence
 	$(GO) generate ./...
 	git diff --exit-code -- api charts operator docs/operator/api-reference.md docs/operator/chart-values.md || { echo "generated files are out of date: run make generate and commit"; exit 1; }
-	$(GO) run ./tools/matrix validate
+	$(GO) run ./tools/matrix verify
 
 .PHONY: build
 build: ## Build the operator for this machine into bin/
