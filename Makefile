@@ -24,10 +24,27 @@ chainsaw: ## Run the scenarios against the checkout on an embedded cluster
 test: ## Run the tests
 	$(GO) test -timeout 30m ./...
 
+.PHONY: test-kill
+test-kill: ## Kill the matrix in every step of a cell and see it go on (half an hour)
+	$(GO) test -timeout 90m -v ./tools/matrix/e2e -every
+
 .PHONY: test-controlplane
 test-controlplane: ## Run the tests of the embedded cluster's program
 	# Vetting it would mean all of Kubernetes: four minutes in an empty cache.
 	$(GO) test -C tools/controlplane -vet=off ./...
+
+.PHONY: node-image
+node-image: ## Build the node image for Kind clusters (as root; KUBERNETES=X.Y.Z)
+	$(GO) run ./tools/nodeimage $(addprefix --kubernetes=,$(KUBERNETES))
+
+.PHONY: test-kind
+test-kind: ## Run the lane on a real Kind cluster, with a container engine of its own if none answers
+	$(GO) run ./tools/engine $(MAKE) kind-lane
+
+.PHONY: kind-lane
+kind-lane: ## Run a row on Kind and the tests that need real clusters, on the engine that answers
+	$(GO) run ./tools/matrix run --provider kind --kubernetes 1.34.4 --row $(or $(ROW),1.0.4)
+	$(GO) test -tags kind -count=1 -timeout 60m ./matrix/cluster/kind ./matrix
 
 .PHONY: generate
 generate: ## Generate deepcopy, CRD, roles and API reference from the code
@@ -64,4 +81,4 @@ lint-workflows: ## Check the workflows of .github
 
 .PHONY: kind-plan
 kind-plan: ## Print the plan of the Kind matrix as an output of a workflow's step
-	@plan=$$($(GO) run ./tools/matrix plan --provider kind -o json) && printf "plan<<END-OF-PLAN\n%s\nEND-OF-PLAN\n" "$$plan"
+	@plan=$$($(GO) run ./tools/matrix plan --provider kind $(addprefix --kubernetes=,$(KUBERNETES)) -o json) && printf "plan<<END-OF-PLAN\n%s\nEND-OF-PLAN\n" "$$plan"

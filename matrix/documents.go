@@ -10,9 +10,9 @@ import (
 )
 
 // ReportInput gathers what reports are made from: the compatibility file, its plan for every provider, and the evidence
-// in the checkout. Of the options it takes the repository, the file and the cache.
+// in the checkout. Of the options it takes the repository, the tools, the file and the cache.
 func ReportInput(ctx context.Context, o Options) (report.Input, error) {
-	o = Options{Repository: o.Repository, CacheDir: o.CacheDir, File: o.File}
+	o = Options{Repository: o.Repository, CacheDir: o.CacheDir, Tools: o.Tools, File: o.File}
 	in := report.Input{EvidenceDir: EvidenceDir, MatrixFile: ReportFile}
 	for _, o.Provider = range Providers {
 		planned, err := Load(ctx, o)

@@ -3,6 +3,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/cell"
+	"github.com/trussiumhq/trussium-operator/matrix/check"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
@@ -32,13 +34,21 @@ const infrastructureAttempts = 2
 
 // Options say what to run and where.
 type Options struct {
-	// Repository is the root of the checkout, CacheDir the matrix's folder in the user's cache.
+	// Repository is the root of the checkout of the operator, CacheDir the matrix's folder in the user's cache.
 	Repository string
 	CacheDir   string
+	// Tools is the root of the checkout that the matrix's tools are built from. Default: Repository.
+	Tools string
 	// File is the compatibility file.
 	File string
 	// Provider is the name of the cluster provider.
 	Provider string
+	// Published pulls releases and runtime images as they are published, as far as they are, from the registries that
+	// Mirrors stand in for; a mirror alone says so, too.
+	Published bool
+	Mirrors   []artifact.Mirror
+	// Bundle is an archive from which everything is taken; empty if it is built or pulled.
+	Bundle string
 	// Kubernetes, Rows and Cells narrow the plan; nil keeps what the file says.
 	Kubernetes, Rows, Cells []string
 	// Jobs is how many cells run at once.
@@ -73,35 +83,61 @@ const (
 
 // Load reads and checks the compatibility file, and plans its cells.
 func Load(ctx context.Context, o Options) ([]plan.Cell, error) {
+	_, cells, err := o.load(ctx)
+	return cells, err
+}
+
+func (o Options) load(ctx context.Context) (*compat.File, []plan.Cell, error) {
 	file, err := compat.Load(o.File)
 	if err != nil {
-		return nil, inputError(err)
+		return nil, nil, inputError(err)
 	}
 	if err := file.CheckCommits(ctx, git.Repository{Dir: o.Repository}); err != nil {
-		return nil, inputError(err)
+		return nil, nil, inputError(err)
 	}
 	provider, err := o.provider()
 	if err != nil {
-		return nil, inputError(err)
+		return nil, nil, inputError(err)
 	}
 	for _, version := range o.Kubernetes {
 		if provider.available != nil && compat.CheckKubernetes(version) == nil && !slices.Contains(provider.available, version) {
-			return nil, inputError(fmt.Errorf("the provider %s has no Kubernetes %s: choose one of %s", o.Provider, version, strings.Join(provider.available, ", ")))
+			return nil, nil, inputError(fmt.Errorf("the provider %s has no Kubernetes %s: choose one of %s", o.Provider, version, strings.Join(provider.available, ", ")))
 		}
 	}
-	candidate, err := artifact.CheckoutVersion(o.Repository)
+	chart, err := artifact.Metadata(o.Repository, file.Operator.Chart.Path)
 	if err != nil {
-		return nil, inputError(err)
+		return nil, nil, inputError(err)
 	}
 	cells, err := plan.Cells(file, plan.Options{
-		Provider: o.Provider, Available: provider.available, Candidate: candidate,
+		Provider: o.Provider, Available: provider.available, Candidate: chart.Version,
 		Kubernetes: o.Kubernetes, Rows: o.Rows, Cells: o.Cells,
 	})
 	if err != nil {
-		return nil, inputError(err)
+		return nil, nil, inputError(err)
 	}
-	return cells, nil
+	return file, cells, nil
 }
+
+// Subject is the operator that the file is about, as the checkout of its repository has it.
+func Subject(repository string, file *compat.File) (check.Subject, error) {
+	folder := file.Operator.Chart.Path
+	chart, err := artifact.Metadata(repository, folder)
+	if err != nil {
+		return check.Subject{}, inputError(err)
+	}
+	crds, err := artifact.CRDs(repository, folder)
+	if err != nil {
+		return check.Subject{}, inputError(err)
+	}
+	subject, err := check.NewSubject(file.Operator, chart.Name, crds)
+	if err != nil {
+		return check.Subject{}, inputError(fmt.Errorf("%s: %w", folder, err))
+	}
+	return subject, nil
+}
+
+// tools is the checkout that the matrix's tools are built from.
+func (o Options) tools() string { return cmp.Or(o.Tools, o.Repository) }
 
 // inputErr is an error whose cause is ErrInput, without a text of its own.
 type inputErr struct{ error }
@@ -114,8 +150,11 @@ func inputError(err error) error { return inputErr{err} }
 // Run runs the planned cells and returns their evidence, in the order of the plan. The error is
 // non-nil if something prevented the run; cells that fail are no error.
 func Run(ctx context.Context, o Options) ([]*evidence.Cell, error) {
-	cells, err := Load(ctx, o)
+	file, cells, err := o.load(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.checkEvidence(cells); err != nil {
 		return nil, err
 	}
 	unlock, err := o.lock()
@@ -123,26 +162,38 @@ func Run(ctx context.Context, o Options) ([]*evidence.Cell, error) {
 		return nil, err
 	}
 	defer unlock()
-	prepared, err := prepare(ctx, o, cells)
+	restore, err := o.useTemp()
+	if err != nil {
+		return nil, err
+	}
+	defer restore()
+	prepared, err := prepare(ctx, o, file, cells)
 	if err != nil {
 		return nil, err
 	}
 	defer prepared.registry.Close()
 	results := make([]*evidence.Cell, len(cells))
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(max(o.Jobs, 1))
-	for i := range cells {
-		group.Go(func() error {
-			result, err := prepared.cell(groupCtx, cells[i])
-			results[i] = result
-			return err
-		})
-	}
+	group.Go(func() error { return prepared.chainsaw.build(groupCtx, o) })
+	group.Go(func() error { return prepared.cells(groupCtx, cells, results) })
 	runErr := group.Wait()
 	if err := prepared.publish(context.WithoutCancel(ctx), results); err != nil {
 		return results, errors.Join(runErr, err)
 	}
 	return results, runErr
+}
+
+// checkEvidence finds out before the run whether the report can be made after it: that takes the
+// documents of all cells, of which those of the run are written anew.
+func (o Options) checkEvidence(cells []plan.Cell) error {
+	var anew []string
+	for _, c := range cells {
+		anew = append(anew, c.ID)
+	}
+	if _, err := (evidence.Store{Dir: filepath.Join(o.Repository, EvidenceDir)}).All(anew...); err != nil {
+		return inputError(err)
+	}
+	return nil
 }
 
 // lock keeps a second run of the same checkout from taking the first one's clusters.
@@ -158,10 +209,57 @@ func (o Options) lock() (unlock func(), err error) {
 	return unlock, err
 }
 
+// useTemp gives this process and its children a folder for temporary files that the next run
+// empties: a run that is killed can't do that itself. The caller holds the lock.
+func (o Options) useTemp() (restore func(), err error) {
+	dir := filepath.Join(RunDir(o.Repository, o.CacheDir), "tmp")
+	if err := emptyDir(dir); err != nil {
+		return nil, fmt.Errorf("empty the folder for temporary files: %w", err)
+	}
+	before, set := os.LookupEnv(tempVariable)
+	if err := os.Setenv(tempVariable, dir); err != nil {
+		return nil, fmt.Errorf("use the folder for temporary files: %w", err)
+	}
+	return func() {
+		if set {
+			_ = os.Setenv(tempVariable, before)
+		} else {
+			_ = os.Unsetenv(tempVariable)
+		}
+		_ = emptyDir(dir) // it stays for clusters that are kept
+	}, nil
+}
+
+// tempVariable names the folder for temporary files.
+const tempVariable = "TMPDIR"
+
+// emptyDir makes the folder, or deletes what it holds.
+func emptyDir(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o700)
+}
+
 // RunDir is the folder, in the cache, for the state of the runs of one checkout: cells/<id> has
-// the state, logs and diagnostics of a cell, evidence the documents while they grow.
+// the state, logs and diagnostics of a cell, evidence the documents while they grow, tmp the
+// temporary files.
 func RunDir(repository, cacheDir string) string {
 	return filepath.Join(cacheDir, "runs", contentkey.Of(map[string]string{"repository": repository})[:12])
+}
+
+// cells runs the cells, as many at once as are wanted, and puts their evidence into results.
+func (p *prepared) cells(ctx context.Context, cells []plan.Cell, results []*evidence.Cell) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(p.options.Jobs, 1))
+	for i := range cells {
+		group.Go(func() error {
+			result, err := p.cell(ctx, cells[i])
+			results[i] = result
+			return err
+		})
+	}
+	return group.Wait()
 }
 
 // cell returns the evidence of one planned cell: that of an earlier run if it is still valid,
@@ -179,10 +277,11 @@ func (p *prepared) cell(ctx context.Context, planned plan.Cell) (*evidence.Cell,
 		return previous, nil
 	}
 	env := cell.Environment{
+		Subject:  p.subject,
 		Dir:      filepath.Join(p.runDir, "cells", spec.ID),
 		Provider: p.provider.clusters, Attach: p.provider.attach,
 		Mirrors: p.registry.Mirrors(), Local: p.registry.Local,
-		Trees: p.trees, Scenarios: p.scenarios, Store: store,
+		Inside: p.inside.Ref, Trees: p.trees, Scenarios: p.chainsaw.runner, Store: store,
 		Observe: p.options.Observer, Retain: p.options.Retain,
 	}
 	var result *evidence.Cell
@@ -217,8 +316,9 @@ func (p *prepared) publish(ctx context.Context, results []*evidence.Cell) error 
 		if result == nil || result.Verdict == evidence.Unfinished {
 			continue
 		}
-		// A cluster that failed says nothing about the product: it takes no proof away.
-		if previous, err := store.Load(result.ID); result.Verdict == evidence.Infrastructure && err == nil && previous.Verdict.Final() {
+		// A cluster that failed says nothing about the product, nor does a cell that was not run:
+		// they take no proof away.
+		if previous, err := store.Load(result.ID); !result.Verdict.Final() && err == nil && previous.Verdict.Final() {
 			continue
 		}
 		if err := store.Save(result); err != nil {
@@ -227,7 +327,7 @@ func (p *prepared) publish(ctx context.Context, results []*evidence.Cell) error 
 	}
 	// The documents are of the checkout's own file, whichever was run.
 	_, err := WriteDocuments(ctx, Options{
-		Repository: p.options.Repository, CacheDir: p.options.CacheDir, File: filepath.Join(p.options.Repository, compatibilityFile),
+		Repository: p.options.Repository, CacheDir: p.options.CacheDir, Tools: p.options.Tools, File: filepath.Join(p.options.Repository, compatibilityFile),
 	})
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,12 +17,12 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/cell"
+	"github.com/trussiumhq/trussium-operator/matrix/check"
 	"github.com/trussiumhq/trussium-operator/matrix/check/static"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 	"github.com/trussiumhq/trussium-operator/matrix/git"
 	"github.com/trussiumhq/trussium-operator/matrix/plan"
-	"github.com/trussiumhq/trussium-operator/matrix/scenario"
 )
 
 // scenarios are those that a cell runs.
@@ -29,14 +30,19 @@ var scenarios = []string{"roll-forward", "roll-back"}
 
 // prepared is all that the cells of a run share.
 type prepared struct {
-	options   Options
-	runDir    string
-	provider  provider
-	registry  *artifact.Registry
-	scenarios scenario.Runner
-	checkout  artifact.Release
-	releases  map[string]artifact.Release
-	runtimes  map[string]artifact.Artifact
+	options  Options
+	subject  check.Subject
+	runDir   string
+	provider provider
+	registry *artifact.Registry
+	chainsaw *chainsaw
+	// bundle is where everything is taken from; nil if it is built or pulled.
+	bundle   *artifact.Bundle
+	checkout artifact.Release
+	releases map[string]artifact.Release
+	runtimes map[string]artifact.Artifact
+	// inside is the image of the matrix's own pods, which only clusters with real containers run.
+	inside artifact.Artifact
 	// trees are the source trees of the releases and of the checkout, by version.
 	trees map[string]*static.Tree
 	// controls are the content keys of the control planes, by Kubernetes version.
@@ -46,22 +52,37 @@ type prepared struct {
 	tool   evidence.Tool
 }
 
-// prepare builds or finds everything that the cells which are to be run need.
-func prepare(ctx context.Context, o Options, cells []plan.Cell) (*prepared, error) {
+// newPrepared has nothing built yet.
+func newPrepared(o Options, file *compat.File) (*prepared, error) {
 	p := &prepared{
 		options: o, runDir: RunDir(o.Repository, o.CacheDir), releases: map[string]artifact.Release{}, runtimes: map[string]artifact.Artifact{},
 		controls: map[string]string{}, common: map[string]string{},
-		scenarios: scenario.Runner{Suite: scenario.Suite{Dir: filepath.Join(o.Repository, "chainsaw")}},
+		chainsaw: newChainsaw(o, file.Operator.Scenarios),
 	}
 	var err error
+	if p.subject, err = Subject(o.Repository, file); err != nil {
+		return nil, err
+	}
 	if p.provider, err = o.provider(); err != nil {
 		return nil, inputError(err)
 	}
+	return p, nil
+}
+
+// prepare builds or finds everything that the cells which are to be run need.
+func prepare(ctx context.Context, o Options, file *compat.File, cells []plan.Cell) (*prepared, error) {
+	p, err := newPrepared(o, file)
+	if err != nil {
+		return nil, err
+	}
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c plan.Cell) bool { return c.Skip.Code != "" })
+	if err := p.openBundle(ctx, cells); err != nil {
+		return nil, err
+	}
 	if err := p.build(ctx, cells); err != nil {
 		return nil, err
 	}
-	if err := p.inputs(); err != nil {
+	if err := p.inputs(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.plant(ctx, cells); err != nil {
@@ -71,6 +92,9 @@ func prepare(ctx context.Context, o Options, cells []plan.Cell) (*prepared, erro
 	for _, release := range append(values(p.releases), p.checkout) {
 		artifacts = append(artifacts, release.Chart, release.Image)
 	}
+	if p.provider.realContainers {
+		artifacts = append(artifacts, p.inside)
+	}
 	if p.registry, err = p.serve(ctx, append(artifacts, values(p.runtimes)...)); err != nil {
 		return nil, err
 	}
@@ -79,8 +103,10 @@ func prepare(ctx context.Context, o Options, cells []plan.Cell) (*prepared, erro
 
 // plant gets the source trees that the static checks read.
 func (p *prepared) plant(ctx context.Context, cells []plan.Cell) error {
-	tools := static.Tools{Repository: p.options.Repository, CacheDir: p.options.CacheDir}
-	p.trees = map[string]*static.Tree{p.checkout.Version: static.NewTree(p.options.Repository, tools)}
+	if p.bundle != nil { // reading a tree takes its modules, and compiles it
+		return nil
+	}
+	p.trees = map[string]*static.Tree{p.checkout.Version: p.tree(p.options.Repository)}
 	for _, c := range cells {
 		for _, listed := range c.Sources() {
 			release := p.releases[listed.Version]
@@ -91,10 +117,15 @@ func (p *prepared) plant(ctx context.Context, cells []plan.Cell) error {
 			if err := p.extract(ctx, release.Commit, dir); err != nil {
 				return err
 			}
-			p.trees[listed.Version] = static.NewTree(dir, tools)
+			p.trees[listed.Version] = p.tree(dir)
 		}
 	}
 	return nil
+}
+
+// tree is the source tree in dir.
+func (p *prepared) tree(dir string) *static.Tree {
+	return static.NewTree(dir, static.Tools{Repository: p.options.tools(), CacheDir: p.options.CacheDir})
 }
 
 // extract keeps the tree of a commit in dir, which is whole or not there.
@@ -139,7 +170,7 @@ func (p *prepared) serve(ctx context.Context, artifacts []artifact.Artifact) (*a
 // build runs the tasks that take long the first time, one after the other: each of them uses
 // all cores when it compiles.
 func (p *prepared) build(ctx context.Context, cells []plan.Cell) error {
-	builder := artifact.Builder{Repository: p.options.Repository, CacheDir: p.options.CacheDir}
+	builder := p.builder()
 	task := func(name string, run func(progress func(string)) error) error {
 		observer := p.options.Observer
 		observer.TaskStarted(name)
@@ -151,7 +182,7 @@ func (p *prepared) build(ctx context.Context, cells []plan.Cell) error {
 		return err
 	}
 	for _, c := range cells {
-		if _, done := p.controls[c.Kubernetes]; done {
+		if _, done := p.controls[c.Kubernetes]; done || p.bundle != nil {
 			continue
 		}
 		if err := task(fmt.Sprintf("%s cluster, Kubernetes %s", p.options.Provider, c.Kubernetes), func(progress func(string)) (err error) {
@@ -161,17 +192,20 @@ func (p *prepared) build(ctx context.Context, cells []plan.Cell) error {
 			return err
 		}
 	}
-	if err := task("chainsaw", func(progress func(string)) (err error) {
-		p.scenarios.Chainsaw, err = scenario.Program(p.options.Repository).Cached(ctx, p.options.CacheDir, progress)
-		return err
-	}); err != nil {
-		return err
-	}
 	if err := task("operator of the checkout", func(func(string)) (err error) {
 		p.checkout, err = builder.Checkout(ctx)
 		return err
 	}); err != nil {
 		return artifactError(err)
+	}
+	if p.provider.realContainers {
+		if err := task("program for pods of the matrix", func(func(string)) (err error) {
+			own := artifact.Builder{Repository: p.options.tools(), CacheDir: p.options.CacheDir, Progress: builder.Progress}
+			p.inside, err = own.Inside(ctx)
+			return err
+		}); err != nil {
+			return artifactError(err)
+		}
 	}
 	for _, c := range cells {
 		if err := p.buildFor(ctx, &builder, c, task); err != nil {
@@ -194,12 +228,17 @@ func (p *prepared) buildFor(ctx context.Context, builder *artifact.Builder, c pl
 			return err
 		}
 	}
-	for _, tag := range []string{c.Baseline.ImageTag, c.Target.ImageTag} {
+	for _, release := range []compat.RuntimeRelease{c.Baseline, c.Target} {
+		tag := release.ImageTag
 		if _, done := p.runtimes[tag]; done {
 			continue
 		}
-		if err := task("runtime "+tag, func(func(string)) (err error) {
-			p.runtimes[tag], err = builder.Runtime(ctx, tag, artifact.VariantNone)
+		if err := task("runtime "+tag, func(func(string)) error {
+			image, err := builder.Runtime(ctx, tag, artifact.VariantNone)
+			if err == nil && release.Digest != "" && !image.Simulated && image.Digest != release.Digest {
+				err = inputError(fmt.Errorf("%s is %s, and the decision in %s is about %s: triage decides about the new one", image.Ref, image.Digest, p.options.File, release.Digest))
+			}
+			p.runtimes[tag] = image
 			return err
 		}); err != nil {
 			return err
@@ -217,15 +256,33 @@ func artifactError(err error) error {
 }
 
 // inputs gathers what every result depends on besides the artifacts.
-func (p *prepared) inputs() error {
+func (p *prepared) inputs(ctx context.Context) error {
 	for _, name := range scenarios {
-		digest, err := p.scenarios.Suite.Digest(name)
+		digest, err := p.chainsaw.suite.Digest(name)
 		if err != nil {
 			return inputError(err)
 		}
 		p.common["scenario."+name] = digest
 	}
-	p.common["chainsaw"] = filepath.Base(p.scenarios.Chainsaw)
+	p.common["inside"] = p.inside.Digest
+	var err error
+	if p.common["chainsaw"], err = p.chainsaw.key(ctx); err != nil {
+		return err
+	}
+	// Comments of the source are read, too, which neither chart nor image hold.
+	if p.common["source"], err = p.tree(p.options.Repository).Digest(); err != nil {
+		return err
+	}
+	if p.bundle == nil { // without source trees it is not asked
+		if p.common["controller-gen"], err = static.ControllerGen(p.options.tools()).Key(ctx); err != nil {
+			return err
+		}
+	}
+	declared, err := json.Marshal(p.subject.Operator)
+	if err != nil {
+		return fmt.Errorf("write what is declared of the operator: %w", err)
+	}
+	p.common["operator"] = string(declared)
 	self, err := selfDigest()
 	if err != nil {
 		return err
@@ -265,9 +322,12 @@ func (p *prepared) spec(c plan.Cell) cell.Spec {
 			Rollback: string(c.Row.Rollback), RollbackReason: c.Row.RollbackReason,
 		},
 		From: p.release(c.From), To: toRelease(p.checkout),
-		Runtime:    evidence.RuntimeImages{Baseline: toArtifact(p.runtimes[c.Baseline.ImageTag]), Target: toArtifact(p.runtimes[c.Target.ImageTag])},
+		Runtime:    evidence.RuntimeImages{Baseline: p.runtime(c.Baseline.ImageTag), Target: p.runtime(c.Target.ImageTag)},
 		Kubernetes: c.Kubernetes, Tool: p.tool,
 		Reproduce: "go run ./tools/matrix run --fresh --retain --cell " + c.ID,
+	}
+	if p.options.Tools != "" && p.options.Tools != p.options.Repository {
+		spec.Reproduce += " --repository PATH" // which is another one everywhere
 	}
 	if len(p.options.Kubernetes) > 0 { // the file may not name the version
 		spec.Reproduce += " --kubernetes " + c.Kubernetes
@@ -282,7 +342,9 @@ func (p *prepared) spec(c plan.Cell) cell.Spec {
 	} {
 		inputs[name] = a.Digest
 	}
+	inputs["from.commit"] = spec.From.Commit
 	for i, release := range spec.Through {
+		inputs[fmt.Sprintf("through.%d.commit", i)] = release.Commit
 		inputs[fmt.Sprintf("through.%d.chart", i)] = release.Chart.Digest
 		inputs[fmt.Sprintf("through.%d.image", i)] = release.Image.Digest
 	}
@@ -293,9 +355,21 @@ func (p *prepared) spec(c plan.Cell) cell.Spec {
 	return spec
 }
 
-// release is a listed release with what is declared about it.
+// runtime is the runtime image with that tag. Nobody resolves those of cells that are not run.
+func (p *prepared) runtime(tag string) evidence.Artifact {
+	if resolved, ok := p.runtimes[tag]; ok {
+		return toArtifact(resolved)
+	}
+	return evidence.Artifact{Ref: p.subject.Runtime.Image + ":" + tag}
+}
+
+// release is a listed release with what is declared about it. Nobody resolves the artifacts of
+// those that only cells name which are not run.
 func (p *prepared) release(listed compat.OperatorRelease) evidence.Release {
-	release := toRelease(p.releases[listed.Version])
+	release := evidence.Release{Version: listed.Version, Commit: listed.Commit}
+	if resolved, ok := p.releases[listed.Version]; ok {
+		release = toRelease(resolved)
+	}
 	for _, defect := range listed.KnownDefects {
 		release.KnownDefects = append(release.KnownDefects, fmt.Sprintf("%s: %s", defect.ID, defect.Summary))
 	}

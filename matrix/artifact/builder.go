@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 	"github.com/trussiumhq/trussium-operator/matrix/git"
 	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
@@ -16,14 +18,8 @@ import (
 // ChartPath is the folder, in a checkout of this repository, of the chart.
 const ChartPath = "charts/trussium-operator"
 
-// Paths of the programs.
-const (
-	operatorPath  = "operator"
-	simulatorPath = "tools/runtimesim"
-)
-
-// versionVariable is the variable of the operator that holds its version.
-const versionVariable = "github.com/trussiumhq/trussium-operator/operator/manager.Version"
+// simulatorPackage is the main package, in a checkout of this repository, of the runtime's simulator.
+const simulatorPackage = "./tools/runtimesim"
 
 // Generated are the paths in a checkout that the matrix itself writes. Changes there do not
 // make a checkout dirty.
@@ -35,16 +31,23 @@ type Builder struct {
 	Repository string
 	// CacheDir holds the artifacts (in oci) and the built programs (in bin). It can be deleted at any time.
 	CacheDir string
+	// Operator says what is built and under which names. Default: compat.DefaultOperator.
+	Operator *compat.Operator
 	// Arch is the architecture of the images. Default: this machine's.
 	Arch string
 	// Published is asked first for releases and runtime images, if it is not nil.
 	Published *Published
+	// Bundle is where everything is taken from, if it is not nil: nothing is built or pulled then.
+	Bundle *Bundle
 	// Progress receives one line of text for each step that takes long. It may be nil.
 	Progress func(string)
 }
 
 // Checkout is the working tree as a release: the candidate. Its version is that of its chart.
 func (b *Builder) Checkout(ctx context.Context) (Release, error) {
+	if b.Bundle != nil {
+		return b.Bundle.Checkout, nil // which ReadBundle compared
+	}
 	repository := git.Repository{Dir: b.Repository}
 	head, err := repository.Head(ctx)
 	if err != nil {
@@ -54,7 +57,7 @@ func (b *Builder) Checkout(ctx context.Context) (Release, error) {
 	if err != nil {
 		return Release{}, gitError(err)
 	}
-	packaged, err := packageChart(filepath.Join(b.Repository, ChartPath))
+	packaged, err := packageChart(filepath.Join(b.Repository, b.operator().Chart.Path))
 	if err != nil {
 		return Release{}, err
 	}
@@ -68,7 +71,7 @@ func (b *Builder) Checkout(ctx context.Context) (Release, error) {
 		return Release{}, err
 	}
 	// Without the commit among its labels, the image stays the same when a commit does not touch it.
-	image, err := b.imageOf(operatorImage(tag, "", b.arch()), binary)
+	image, err := b.imageOf(b.operatorImage(tag, ""), binary)
 	if err != nil {
 		return Release{}, err
 	}
@@ -77,14 +80,17 @@ func (b *Builder) Checkout(ctx context.Context) (Release, error) {
 		Source:  SourceCheckout,
 		Commit:  head,
 		Dirty:   len(changes) > 0,
-		Chart:   chart.artifact(ChartRepository + ":" + packaged.metadata.Version),
-		Image:   image.artifact(OperatorRepository + ":" + tag),
+		Chart:   chart.artifact(b.operator().Chart.Repository + ":" + packaged.metadata.Version),
+		Image:   image.artifact(b.operator().Image.Repository + ":" + tag),
 	}, nil
 }
 
 // Release resolves a release that is not the checkout: as it is published, if Published is set
 // and has it, else from the commit that it was cut from.
 func (b *Builder) Release(ctx context.Context, version, commit string) (Release, error) {
+	if b.Bundle != nil {
+		return b.Bundle.release(version)
+	}
 	if b.Published != nil {
 		release, err := b.published(ctx, version)
 		if !errors.Is(err, ErrNotPublished) {
@@ -103,7 +109,11 @@ func (b *Builder) Commit(ctx context.Context, version, commit string) (Release, 
 		return Release{}, err
 	}
 	part := func(name string) string {
-		return contentkey.Of(map[string]string{"recipe": recipe, "part": name, "version": version, "commit": commit, "go": goVersion, "arch": b.arch()})
+		operator := b.operator()
+		return contentkey.Of(map[string]string{
+			"recipe": recipe, "part": name, "version": version, "commit": commit, "go": goVersion, "arch": b.arch(),
+			"chart": operator.Chart.Path, "package": operator.Image.Package, "variable": operator.Image.VersionVariable,
+		})
 	}
 	release := Release{Version: version, Source: SourceCommit, Commit: commit}
 	chart, chartFound, err := b.store().get(part("chart"))
@@ -128,22 +138,26 @@ func (b *Builder) Commit(ctx context.Context, version, commit string) (Release, 
 	if err != nil {
 		return Release{}, infrastructure(fmt.Errorf("read the chart of release %s from the cache: %w", version, err))
 	}
-	release.Chart = chart.artifact(ChartRepository + ":" + version)
-	release.Image = image.artifact(OperatorRepository + ":" + imageTag(metadata))
+	release.Chart = chart.artifact(b.operator().Chart.Repository + ":" + version)
+	release.Image = image.artifact(b.operator().Image.Repository + ":" + imageTag(metadata))
 	return release, nil
 }
 
 // buildCommit packages the chart and builds the operator image of a commit.
 func (b *Builder) buildCommit(ctx context.Context, version, commit string, part func(string) string) (chart, image entry, err error) {
-	tree, err := os.MkdirTemp("", "release-")
+	temp, err := os.MkdirTemp("", "release-")
 	if err != nil {
 		return entry{}, entry{}, infrastructure(fmt.Errorf("create a folder for commit %s: %w", commit, err))
 	}
-	defer os.RemoveAll(tree)
+	defer os.RemoveAll(temp)
+	tree := filepath.Join(temp, "tree")
+	if err := os.Mkdir(tree, 0o755); err != nil {
+		return entry{}, entry{}, infrastructure(fmt.Errorf("create a folder for commit %s: %w", commit, err))
+	}
 	if err := (git.Repository{Dir: b.Repository}).Extract(ctx, commit, tree); err != nil {
 		return entry{}, entry{}, gitError(err)
 	}
-	packaged, err := packageChart(filepath.Join(tree, ChartPath))
+	packaged, err := packageChart(filepath.Join(tree, b.operator().Chart.Path))
 	if err != nil {
 		return entry{}, entry{}, err
 	}
@@ -151,8 +165,8 @@ func (b *Builder) buildCommit(ctx context.Context, version, commit string, part 
 		return entry{}, entry{}, badInput(fmt.Errorf("commit %s has the chart version %s: name the commit that the release was cut from", commit, packaged.metadata.Version))
 	}
 	tag := imageTag(packaged.metadata)
-	program := gobuild.Program{Dir: tree, Package: "./" + operatorPath, LDFlags: versionFlag(tag), GOOS: "linux", GOARCH: b.arch()}
-	binary := filepath.Join(tree, "manager")
+	program := gobuild.Program{Dir: tree, Package: b.operator().Image.Package, LDFlags: b.versionFlag(tag), GOOS: "linux", GOARCH: b.arch()}
+	binary := filepath.Join(temp, "manager") // in the tree there may be a folder of that name
 	b.progress(fmt.Sprintf("operator %s: building it from commit %.12s", version, commit))
 	if err := program.Build(ctx, binary, b.Progress); err != nil {
 		return entry{}, entry{}, buildError(ctx, err)
@@ -161,17 +175,25 @@ func (b *Builder) buildCommit(ctx context.Context, version, commit string, part 
 	if err != nil {
 		return entry{}, entry{}, err
 	}
-	image, err = b.store().putImage(part("image"), operatorImage(tag, commit, b.arch()), binary)
+	image, err = b.store().putImage(part("image"), b.operatorImage(tag, commit), binary)
 	return chart, image, err
 }
 
 // operatorImage describes the operator image. The revision is left out if it is empty.
-func operatorImage(tag, revision, arch string) imageSpec {
-	labels := labels(OperatorTitle, tag)
+func (b *Builder) operatorImage(tag, revision string) imageSpec {
+	labels := b.labels(path.Base(b.operator().Image.Repository), tag)
 	if revision != "" {
 		labels["org.opencontainers.image.revision"] = revision
 	}
-	return imageSpec{Path: "/manager", User: "65532:65532", Arch: arch, Labels: labels}
+	return imageSpec{Path: "/manager", User: "65532:65532", Arch: b.arch(), Labels: labels}
+}
+
+// labels of an image. Of other operators the source and the licence are not known.
+func (b *Builder) labels(title, version string) map[string]string {
+	if b.Operator == nil || b.operator().Image.Repository == OperatorRepository {
+		return labels(title, version)
+	}
+	return map[string]string{"org.opencontainers.image.title": title, "org.opencontainers.image.version": version}
 }
 
 func labels(title, version string) map[string]string {
@@ -183,8 +205,20 @@ func labels(title, version string) map[string]string {
 	}
 }
 
-func versionFlag(version string) string {
-	return "-X " + versionVariable + "=" + version
+// versionFlag makes the linker set the version of the operator, if it has a variable for it.
+func (b *Builder) versionFlag(version string) string {
+	variable := b.operator().Image.VersionVariable
+	if variable == "" {
+		return ""
+	}
+	return "-X " + variable + "=" + version
+}
+
+func (b *Builder) operator() compat.Operator {
+	if b.Operator != nil {
+		return *b.Operator
+	}
+	return compat.DefaultOperator()
 }
 
 func (b *Builder) store() store {

@@ -33,7 +33,7 @@ type chartPackage struct {
 	archive  []byte
 }
 
-// CheckoutVersion is the version of the chart in a checkout: that of the candidate.
+// CheckoutVersion is the version of the chart in a checkout of this repository: that of the candidate.
 func CheckoutVersion(repository string) (string, error) {
 	metadata, err := CheckoutMetadata(repository)
 	if err != nil {
@@ -42,9 +42,14 @@ func CheckoutVersion(repository string) (string, error) {
 	return metadata.Version, nil
 }
 
-// CheckoutMetadata is what the chart in a checkout says of itself. It has a version.
+// CheckoutMetadata is what the chart in a checkout of this repository says of itself. It has a version.
 func CheckoutMetadata(repository string) (*chart.Metadata, error) {
-	file := filepath.Join(repository, ChartPath, chartutil.ChartfileName)
+	return Metadata(repository, ChartPath)
+}
+
+// Metadata is what the chart in the folder of a checkout says of itself. It has a name and a version.
+func Metadata(repository, folder string) (*chart.Metadata, error) {
+	file := filepath.Join(repository, folder, chartutil.ChartfileName)
 	metadata, err := chartutil.LoadChartfile(file)
 	if err != nil {
 		return nil, badInput(fmt.Errorf("read the version of the checkout from %s: %w", file, err))
@@ -52,7 +57,23 @@ func CheckoutMetadata(repository string) (*chart.Metadata, error) {
 	if metadata.Version == "" {
 		return nil, badInput(fmt.Errorf("read the version of the checkout from %s: it has no version", file))
 	}
+	if metadata.Name == "" {
+		return nil, badInput(fmt.Errorf("read the name of the operator from %s: it has no name", file))
+	}
 	return metadata, nil
+}
+
+// CRDs are the files in the crds folder of the chart in the folder of a checkout.
+func CRDs(repository, folder string) ([][]byte, error) {
+	loaded, err := loader.Load(filepath.Join(repository, folder))
+	if err != nil {
+		return nil, badInput(fmt.Errorf("load the chart of the checkout: %w", err))
+	}
+	var files [][]byte
+	for _, crd := range loaded.CRDObjects() {
+		files = append(files, crd.File.Data)
+	}
+	return files, nil
 }
 
 // imageTag is the tag of the operator image that the chart names by default.

@@ -48,17 +48,17 @@ func (b *Builder) ReleasedOperator(ctx context.Context, p Provenance) (PlatformI
 	if err != nil {
 		return PlatformImage{}, err
 	}
-	return b.released(operatorImage(p.Version, "", b.arch()), OperatorTitle, p, program)
+	return b.released(b.operatorImage(p.Version, ""), OperatorTitle, p, program)
 }
 
 // ReleasedSimulator is the image of the runtime's simulator under its own name, for the builder's platform. It
 // behaves as the newest runtime does.
 func (b *Builder) ReleasedSimulator(ctx context.Context, p Provenance) (PlatformImage, error) {
-	program, err := b.simulatorProgram(ctx)
+	program, err := b.simulatorProgram(ctx, simulatorPackage)
 	if err != nil {
 		return PlatformImage{}, err
 	}
-	spec := simulatorImage(SimulatorTitle, p.Version, []string{"--version=latest"}, b.arch())
+	spec := b.simulatorImage(SimulatorTitle, "trussium", p.Version, []string{"--version=latest"})
 	return b.released(spec, SimulatorTitle, p, program)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
+	"github.com/trussiumhq/trussium-operator/matrix/subprocess"
 )
 
 // stopTimeout bounds how long a go command may go on after it was told to end.
@@ -25,7 +26,7 @@ func (b *Builder) program(ctx context.Context, pkg string) (gobuild.Program, err
 	cmd.Env = append(cmd.Env, "GOOS=linux", "GOARCH="+b.arch())
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err := subprocess.Output(cmd)
 	if err != nil {
 		return gobuild.Program{}, goError(ctx, err, fmt.Sprintf("list the packages of %s in %s", pkg, b.Repository), stderr.String())
 	}
@@ -45,17 +46,17 @@ func (b *Builder) program(ctx context.Context, pkg string) (gobuild.Program, err
 
 // operatorProgram builds the operator of the checkout with the version that it calls itself.
 func (b *Builder) operatorProgram(ctx context.Context, version string) (string, error) {
-	program, err := b.program(ctx, "./"+operatorPath)
+	program, err := b.program(ctx, b.operator().Image.Package)
 	if err != nil {
 		return "", err
 	}
-	program.LDFlags = versionFlag(version)
+	program.LDFlags = b.versionFlag(version)
 	return b.cached(ctx, program)
 }
 
-// simulatorProgram builds the runtime's simulator of the checkout.
-func (b *Builder) simulatorProgram(ctx context.Context) (string, error) {
-	program, err := b.program(ctx, "./"+simulatorPath)
+// simulatorProgram builds the program of the checkout that stands in for the runtime.
+func (b *Builder) simulatorProgram(ctx context.Context, pkg string) (string, error) {
+	program, err := b.program(ctx, pkg)
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +78,7 @@ func goVersion(ctx context.Context) (string, error) {
 	var stderr bytes.Buffer
 	cmd := goCommand(ctx, os.TempDir(), "env", "GOVERSION")
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err := subprocess.Output(cmd)
 	if err != nil {
 		return "", goError(ctx, err, "ask the go command for its version", stderr.String())
 	}
@@ -88,7 +89,6 @@ func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopTimeout
 	return cmd
 }

@@ -38,7 +38,7 @@ func (p *Published) location(ref string) string {
 
 // published pulls the chart of a release and the operator image that the chart names.
 func (b *Builder) published(ctx context.Context, version string) (Release, error) {
-	chart, err := b.pull(ctx, ChartRepository+":"+version)
+	chart, err := b.pull(ctx, b.operator().Chart.Repository+":"+version)
 	if err != nil {
 		return Release{}, err
 	}
@@ -50,7 +50,7 @@ func (b *Builder) published(ctx context.Context, version string) (Release, error
 	if err != nil {
 		return Release{}, infrastructure(fmt.Errorf("read the published chart %s: %w", chart.Ref, err))
 	}
-	image, err := b.pull(ctx, OperatorRepository+":"+imageTag(metadata))
+	image, err := b.pull(ctx, b.operator().Image.Repository+":"+imageTag(metadata))
 	if err != nil {
 		return Release{}, err
 	}

@@ -27,25 +27,43 @@ import (
 
 // mirror is a registry with published artifacts below the path /copy.
 type mirror struct {
-	host  string
-	blobs atomic.Int32
-	// status, if not 0, is the answer to each request for a manifest.
-	status atomic.Int32
+	host    string
+	content http.Handler
+	blobs   atomic.Int32
+	// status, if not 0, is the answer to each request for a manifest, or to so many of them as
+	// refusals says if that is not 0.
+	status, refusals atomic.Int32
+	// damage, if set, answers requests for blobs.
+	damage atomic.Pointer[http.HandlerFunc]
+}
+
+// refuses tells that a request for a manifest is answered with the status.
+func (m *mirror) refuses() bool {
+	if m.status.Load() == 0 {
+		return false
+	}
+	if m.refusals.Load() > 0 && m.refusals.Add(-1) == 0 {
+		defer m.status.Store(0)
+	}
+	return true
 }
 
 func newMirror(t *testing.T) *mirror {
 	t.Helper()
-	m := &mirror{}
-	content := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	m := &mirror{content: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if status := m.status.Load(); status != 0 && strings.Contains(request.URL.Path, "/manifests/") {
+		if status := m.status.Load(); strings.Contains(request.URL.Path, "/manifests/") && m.refuses() {
 			w.WriteHeader(int(status))
+			return
+		}
+		if damage := m.damage.Load(); damage != nil && strings.Contains(request.URL.Path, "/blobs/") {
+			(*damage)(w, request)
 			return
 		}
 		if request.Method == http.MethodGet && strings.Contains(request.URL.Path, "/blobs/") {
 			m.blobs.Add(1)
 		}
-		content.ServeHTTP(w, request)
+		m.content.ServeHTTP(w, request)
 	}))
 	t.Cleanup(server.Close)
 	m.host = strings.TrimPrefix(server.URL, "http://")

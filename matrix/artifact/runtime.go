@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 )
 
 // Variant is a way in which a runtime image can fail. Only simulated images have variants.
@@ -44,8 +45,14 @@ const simulatedLabel = "io.trussium.simulated"
 // Runtime resolves the runtime image of a tag: as it is published, if Published is set and has
 // it, else simulated. Variants are always simulated.
 func (b *Builder) Runtime(ctx context.Context, tag string, variant Variant) (Artifact, error) {
+	if b.Bundle != nil {
+		if variant != VariantNone {
+			tag += "-" + string(variant)
+		}
+		return b.Bundle.runtime(b.operator().Runtime.Image + ":" + tag)
+	}
 	if b.Published != nil && variant == VariantNone {
-		artifact, err := b.pull(ctx, RuntimeRepository+":"+tag)
+		artifact, err := b.pull(ctx, b.operator().Runtime.Image+":"+tag)
 		if !errors.Is(err, ErrNotPublished) {
 			return artifact, err
 		}
@@ -60,25 +67,30 @@ func (b *Builder) simulate(ctx context.Context, tag string, variant Variant) (Ar
 	if err != nil {
 		return Artifact{}, err
 	}
+	runtime := b.operator().Runtime
+	if runtime.Package == "" {
+		return Artifact{}, badInput(fmt.Errorf("runtime %s can't be pulled, and operator.runtime.package of the compatibility file names no program that stands in for it: name one, or give --mirror or --published", tag))
+	}
 	if variant != VariantNone {
 		tag += "-" + string(variant)
 	}
-	binary, err := b.simulatorProgram(ctx)
+	binary, err := b.simulatorProgram(ctx, runtime.Package)
 	if err != nil {
 		return Artifact{}, err
 	}
-	image, err := b.imageOf(simulatorImage("trussium", tag, append([]string{"--version=" + tag}, flags...), b.arch()), binary)
+	title := path.Base(runtime.Image)
+	image, err := b.imageOf(b.simulatorImage(title, title, tag, append([]string{"--version=" + tag}, flags...)), binary)
 	if err != nil {
 		return Artifact{}, err
 	}
-	artifact := image.artifact(RuntimeRepository + ":" + tag)
+	artifact := image.artifact(runtime.Image + ":" + tag)
 	artifact.Simulated = true
 	return artifact, nil
 }
 
-// simulatorImage describes an image of the simulator with the arguments.
-func simulatorImage(title, version string, args []string, arch string) imageSpec {
-	labels := labels(title, version)
+// simulatorImage describes an image of a runtime's stand-in with the arguments.
+func (b *Builder) simulatorImage(title, program, version string, args []string) imageSpec {
+	labels := b.labels(title, version)
 	labels[simulatedLabel] = "true"
-	return imageSpec{Path: "/trussium", Cmd: args, User: "10001:10001", Port: 9000, Arch: arch, Labels: labels}
+	return imageSpec{Path: "/" + program, Cmd: args, User: "10001:10001", Port: 9000, Arch: b.arch(), Labels: labels}
 }

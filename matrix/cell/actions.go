@@ -22,11 +22,9 @@ import (
 
 // Names as the upgrade document has them.
 const (
-	releaseName       = "trussium-operator"
-	operatorNamespace = "trussium-operator-system"
-	runtimeNamespace  = "runtimes"
-	runtimeName       = "assistant"
-	runtimeReplicas   = 2
+	runtimeNamespace = "runtimes"
+	runtimeName      = "assistant"
+	runtimeReplicas  = 2
 	// newestName is the runtime that uses every feature of the candidate.
 	newestName = "newest"
 	// rollingReplicas are so many that their roll outlasts the operator's hand-over.
@@ -40,7 +38,7 @@ func startCluster(ctx context.Context, r *run) (check.Result, error) {
 	var result check.Result
 	live, err := r.env.Provider.Start(ctx, cluster.Spec{
 		Name: "trussium-matrix", Dir: r.clusterDir(), Kubernetes: r.spec.Kubernetes,
-		Mirrors: r.env.Mirrors, Retain: r.env.Retain, Progress: r.progress,
+		Mirrors: r.env.Mirrors, Images: r.spec.images(r.env.Inside), Retain: r.env.Retain, Progress: r.progress,
 	})
 	if err != nil {
 		return result, err
@@ -65,7 +63,7 @@ func (r *run) connect(ctx context.Context) error {
 	config.Timeout = requestTimeout
 	repository, tag := splitImage(r.spec.Runtime.Baseline.Ref)
 	r.target, err = check.Target{
-		Release: releaseName, OperatorNamespace: operatorNamespace,
+		Subject: r.env.Subject, Release: r.env.Subject.Name, OperatorNamespace: r.env.Subject.Namespace(),
 		Namespace: runtimeNamespace, Runtimes: []string{runtimeName},
 		RuntimeRepository: repository, RuntimeTag: tag,
 	}.Connect(config)
@@ -105,12 +103,12 @@ func both(target check.Target) check.Target {
 }
 
 // features are those of a chart's release.
-func features(chart *helm.Chart) ([]string, error) {
-	crd, err := check.ParseCRD(chart.CRDs())
+func (r *run) features(chart *helm.Chart) ([]string, error) {
+	crd, err := r.env.Subject.ParseCRD(chart.CRDs())
 	if err != nil {
 		return nil, err
 	}
-	return check.FeaturesOf(crd), nil
+	return r.env.Subject.FeaturesOf(crd), nil
 }
 
 func splitImage(ref string) (repository, tag string) {
@@ -120,7 +118,7 @@ func splitImage(ref string) (repository, tag string) {
 
 // helm returns a client for the operator's namespace. Its log goes to the cell's folder.
 func (r *run) helm() (*helm.Client, error) {
-	return helm.New(r.cluster.Kubeconfig(), operatorNamespace, filepath.Join(r.env.Dir, "helm"), true, appendTo(filepath.Join(r.env.Dir, "helm.log")))
+	return helm.New(r.cluster.Kubeconfig(), r.env.Subject.Namespace(), filepath.Join(r.env.Dir, "helm"), true, appendTo(filepath.Join(r.env.Dir, "helm.log")))
 }
 
 // appendTo writes lines to a log file. A log that can't be written stops nothing.
@@ -167,11 +165,11 @@ func install(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.state.EarlierFeatures, err = features(chart); err != nil {
+	if r.state.EarlierFeatures, err = r.features(chart); err != nil {
 		return failedAction(result, err)
 	}
-	r.progress("helm install " + releaseName + " " + r.spec.From.Version)
-	r.state.Installed, err = helmClient.Install(ctx, releaseName, chart, nil)
+	r.progress("helm install " + r.env.Subject.Name + " " + r.spec.From.Version)
+	r.state.Installed, err = helmClient.Install(ctx, r.env.Subject.Name, chart, nil)
 	if err != nil {
 		return failedAction(result, err)
 	}
@@ -199,14 +197,18 @@ func upgrade(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.state.CandidateFeatures, err = features(chart); err != nil {
+	if r.state.CandidateFeatures, err = r.features(chart); err != nil {
 		return failedAction(result, err)
 	}
-	// It outlives this step: the traffic check, or the end of the cell, stops it.
-	r.load = check.StartLoad(context.WithoutCancel(ctx), r.target.ServiceClient(runtimeName))
+	if r.env.Subject.Serves() == nil {
+		// It outlives this step: the traffic check, or the end of the cell, stops it.
+		if r.load, err = r.startLoad(ctx); err != nil {
+			return result, err
+		}
+	}
 	if r.spec.Upgrade.CRDs == "apply" {
 		r.progress("kubectl apply --server-side --force-conflicts -f crds/")
-		crd, err := check.ParseCRD(chart.CRDs())
+		crd, err := r.env.Subject.ParseCRD(chart.CRDs())
 		if err != nil {
 			return failedAction(result, err)
 		}
@@ -215,8 +217,8 @@ func upgrade(ctx context.Context, r *run) (check.Result, error) {
 		}
 		result.See("the chart's CRD was applied before the upgrade")
 	}
-	r.progress("helm upgrade " + releaseName + " " + r.spec.To.Version)
-	release, err := helmClient.Upgrade(ctx, releaseName, chart, helm.Values(r.spec.Upgrade.Values), nil)
+	r.progress("helm upgrade " + r.env.Subject.Name + " " + r.spec.To.Version)
+	release, err := helmClient.Upgrade(ctx, r.env.Subject.Name, chart, helm.Values(r.spec.Upgrade.Values), nil)
 	if err != nil {
 		return failedAction(result, err)
 	}
@@ -235,8 +237,8 @@ func rollBackChart(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	r.progress(fmt.Sprintf("helm rollback %s %d", releaseName, r.state.Installed.Revision))
-	if err := helmClient.Rollback(releaseName, r.state.Installed.Revision); err != nil {
+	r.progress(fmt.Sprintf("helm rollback %s %d", r.env.Subject.Name, r.state.Installed.Revision))
+	if err := helmClient.Rollback(r.env.Subject.Name, r.state.Installed.Revision); err != nil {
 		return failedAction(result, err)
 	}
 	r.state.RolledBack = time.Now()
@@ -287,8 +289,8 @@ func (r *run) upgradeTo(ctx context.Context, to evidence.Release) (check.Result,
 	if err != nil {
 		return result, err
 	}
-	r.progress("helm upgrade " + releaseName + " " + to.Version)
-	release, err := helmClient.Upgrade(ctx, releaseName, chart, helm.Values(r.spec.Upgrade.Values), nil)
+	r.progress("helm upgrade " + r.env.Subject.Name + " " + to.Version)
+	release, err := helmClient.Upgrade(ctx, r.env.Subject.Name, chart, helm.Values(r.spec.Upgrade.Values), nil)
 	if err != nil {
 		return failedAction(result, err)
 	}
@@ -335,16 +337,16 @@ func reinstall(ctx context.Context, r *run) (check.Result, error) {
 	if err != nil {
 		return check.Result{}, err
 	}
-	r.progress("helm uninstall " + releaseName)
-	if err := helmClient.Uninstall(releaseName); err != nil {
+	r.progress("helm uninstall " + r.env.Subject.Name)
+	if err := helmClient.Uninstall(r.env.Subject.Name); err != nil {
 		return failedAction(check.Result{}, err)
 	}
 	result, err := check.AwaitUninstalled(ctx, target, before)
 	if err != nil || len(result.Failures) > 0 {
 		return result, err
 	}
-	r.progress("helm install " + releaseName + " " + r.spec.To.Version)
-	if _, err := helmClient.Install(ctx, releaseName, chart, nil); err != nil {
+	r.progress("helm install " + r.env.Subject.Name + " " + r.spec.To.Version)
+	if _, err := helmClient.Install(ctx, r.env.Subject.Name, chart, nil); err != nil {
 		return failedAction(result, err)
 	}
 	taken, err := check.AwaitHandover(ctx, target, before, r.spec.To.Image.Ref)

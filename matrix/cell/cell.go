@@ -36,6 +36,8 @@ type Spec struct {
 
 // Environment is what a cell needs from outside.
 type Environment struct {
+	// Subject is the operator.
+	Subject check.Subject
 	// Dir is the folder for the cell's state, logs and diagnostics.
 	Dir string
 	// Provider makes the cluster; Attach returns the cluster that an interrupted run left in
@@ -46,10 +48,12 @@ type Environment struct {
 	// reference as the local registry has it.
 	Mirrors map[string]string
 	Local   func(ref string) string
+	// Inside is the reference of the image of tools/inside, for pods of the matrix's own.
+	Inside string
 	// Trees are the source trees of the releases, by version; a release without one was published.
 	Trees map[string]*static.Tree
-	// Scenarios runs chainsaw.
-	Scenarios scenario.Runner
+	// Scenarios returns what runs scenarios, as soon as that is built.
+	Scenarios func(context.Context) (scenario.Runner, error)
 	// Store gets the evidence after every step.
 	Store evidence.Store
 	// Observe is told what happens; see Observer.
@@ -85,6 +89,11 @@ func Run(ctx context.Context, spec Spec, env Environment) (*evidence.Cell, error
 	}
 	start := r.resume(ctx)
 	defer r.end()
+	if start == 0 {
+		if err := r.save(); err != nil { // what an earlier run left is void from here on
+			return r.document, fmt.Errorf("cell %s: %w", spec.ID, err)
+		}
+	}
 	r.document.Verdict = evidence.Unfinished
 	for _, step := range r.steps[start:] {
 		if err := r.step(ctx, step); err != nil {
@@ -106,7 +115,7 @@ type run struct {
 	state    state
 	cluster  cluster.Cluster
 	target   check.Target
-	load     *check.Load
+	load     trafficLoad
 	// current is the step that is running.
 	current evidence.Step
 	// observed is the version the API server told, once connected.
@@ -121,11 +130,12 @@ func (r *run) resume(ctx context.Context) int {
 	if err != nil {
 		live = nil
 	}
-	start := resumeAt(r.steps, previous, r.spec.Key, live != nil)
+	stateErr := r.state.load(r.env.Dir)
+	start := resumeAt(r.steps, previous, r.state.Begun, r.spec.Key, live != nil && stateErr == nil)
 	if start > 0 {
 		r.cluster = live
 		r.document = previous
-		if err := r.state.load(r.env.Dir); err == nil && r.connect(ctx) == nil {
+		if r.connect(ctx) == nil {
 			return start
 		}
 	}
@@ -155,6 +165,10 @@ func (r *run) step(ctx context.Context, step step) error {
 	if reason := notReached(r.document, step); reason != "" {
 		return r.skip(reason)
 	}
+	r.state.Begun = step.id
+	if err := r.state.save(r.env.Dir); err != nil {
+		return err
+	}
 	r.env.Observe.StepStarted(r.spec.ID, r.current)
 	stepCtx, release := r.whileClusterLives(ctx)
 	result, err := step.run(stepCtx, r)
@@ -162,8 +176,8 @@ func (r *run) step(ctx context.Context, step step) error {
 		err = errClusterEnded
 	}
 	release()
-	if errors.Is(err, static.ErrNotApplicable) {
-		return r.skip(err.Error())
+	if errors.Is(err, check.ErrNotApplicable) {
+		return r.skip(notApplicable(err))
 	}
 	r.current.Seconds = float64(time.Since(r.current.Started).Milliseconds()) / 1000
 	if ctx.Err() != nil {
@@ -182,6 +196,9 @@ func (r *run) step(ctx context.Context, step step) error {
 		}
 	}
 	if r.current.Outcome == evidence.Failed {
+		if fault := r.pullFault(ctx); fault != "" && err == nil {
+			r.current.Reason = infrastructureMark + fault + "; so " + r.current.Reason
+		}
 		r.diagnose(ctx)
 	}
 	return r.record()
@@ -222,8 +239,12 @@ func (r *run) record() error {
 	return nil
 }
 
+// save keeps the state first: evidence that names a step promises what that step has left in it.
 func (r *run) save() error {
-	return errors.Join(r.env.Store.Save(r.document), r.state.save(r.env.Dir))
+	if err := r.state.save(r.env.Dir); err != nil {
+		return err
+	}
+	return r.env.Store.Save(r.document)
 }
 
 // diagnose gathers what a person needs who looks for the cause, before anything is destroyed.

@@ -2,6 +2,7 @@ package cell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -29,10 +30,10 @@ func createRuntime(ctx context.Context, r *run) (check.Result, error) {
 	}
 	object := r.earlier().RuntimeObject(runtimeName, runtimeReplicas)
 	if err := r.target.Client.Create(ctx, object); err != nil {
-		return result, fmt.Errorf("create TrussiumRuntime %s: %w", runtimeName, err)
+		return result, fmt.Errorf("create %s %s: %w", object.GetKind(), runtimeName, err)
 	}
 	if broken(r.spec.From) {
-		result.See("TrussiumRuntime %s/%s was created under a release that is known to be broken", runtimeNamespace, runtimeName)
+		result.See("%s %s/%s was created under a release that is known to be broken", object.GetKind(), runtimeNamespace, runtimeName)
 		return result, nil
 	}
 	return check.AwaitReady(ctx, r.target, runtimeName)
@@ -72,7 +73,7 @@ func (r *run) releaseObjects(ctx context.Context) ([]unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	release, err := helmClient.Current(releaseName)
+	release, err := helmClient.Current(r.env.Subject.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -141,11 +142,17 @@ func oldAlive(ctx context.Context, r *run) (check.Result, error) {
 }
 
 func traffic(_ context.Context, r *run) (check.Result, error) {
+	if err := r.env.Subject.Serves(); err != nil {
+		return check.Result{}, err
+	}
 	if r.load == nil {
 		return check.Result{}, fmt.Errorf("the load did not run through the upgrade")
 	}
 	report := r.load.Stop()
 	r.load = nil
+	if err := lost(report); err != nil {
+		return check.Result{}, err
+	}
 	disruption := r.document.Disruption(stepUpgrade)
 	countTraffic(disruption, report)
 	replaced := check.PodsReplaced(r.state.Before, r.state.After)
@@ -166,7 +173,7 @@ func (r *run) candidateCRD() (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	return check.ParseCRD(chart.CRDs())
+	return r.env.Subject.ParseCRD(chart.CRDs())
 }
 
 func readinessHonest(ctx context.Context, r *run) (check.Result, error) {
@@ -182,7 +189,7 @@ func createNewest(ctx context.Context, r *run) (check.Result, error) {
 	target := r.candidate()
 	object := target.RuntimeObject(newestName, 1)
 	if err := target.Client.Create(ctx, object); err != nil {
-		return check.Result{}, fmt.Errorf("create TrussiumRuntime %s: %w", newestName, err)
+		return check.Result{}, fmt.Errorf("create %s %s: %w", object.GetKind(), newestName, err)
 	}
 	return check.AwaitReady(ctx, target, newestName)
 }
@@ -212,25 +219,40 @@ func rollBack(ctx context.Context, r *run) (check.Result, error) {
 // then serves the image that the scenario ends with.
 func (r *run) roll(ctx context.Context, name, ends string) (check.Result, error) {
 	var result check.Result
+	scenarios, err := r.env.Scenarios(ctx)
+	if err != nil {
+		return result, err
+	}
 	repository, baseline := splitImage(r.spec.Runtime.Baseline.Ref)
 	_, target := splitImage(r.spec.Runtime.Target.Ref)
-	load := check.StartLoad(ctx, r.target.ServiceClient(runtimeName))
-	ran, err := r.env.Scenarios.Run(ctx, scenario.Request{
+	var load trafficLoad
+	if r.env.Subject.Serves() == nil {
+		if load, err = r.startLoad(ctx); err != nil {
+			return result, err
+		}
+	}
+	ran, err := scenarios.Run(ctx, scenario.Request{
 		Scenario: name, Kubeconfig: r.cluster.Kubeconfig(), Namespace: runtimeNamespace,
 		Values: scenario.Values{Runtime: runtimeName, Repository: repository, From: baseline, To: target},
 		LogDir: filepath.Join(r.env.Dir, "scenarios"),
 	})
-	report := load.Stop()
+	var report check.TrafficReport
+	if load != nil {
+		report = load.Stop()
+		countTraffic(r.document.Disruption(name), report)
+		err = errors.Join(err, lost(report))
+	}
 	if err != nil {
 		return result, err
 	}
-	countTraffic(r.document.Disruption(name), report)
 	if ran.Passed {
 		result.See("scenario %s passed: %d steps in %s", name, len(ran.Steps), ran.Duration.Round(time.Millisecond))
 	} else {
 		result.Fail("scenario %s: %s", name, ran.Failures())
 	}
-	result.Add(check.JudgeGap(report, rollGapBudget))
+	if load != nil {
+		result.Add(check.JudgeGap(report, rollGapBudget))
+	}
 	_, tag := splitImage(ends)
 	served, err := check.ServesImage(ctx, r.target, runtimeName, tag)
 	result.Add(served)
@@ -243,7 +265,7 @@ func helmRollback(ctx context.Context, r *run) (check.Result, error) {
 		return check.Result{}, err
 	}
 	judge := func() (check.Result, error) {
-		now, err := helmClient.Current(releaseName)
+		now, err := helmClient.Current(r.env.Subject.Name)
 		if err != nil {
 			return check.Result{}, err
 		}
@@ -262,8 +284,8 @@ func helmRollback(ctx context.Context, r *run) (check.Result, error) {
 	if err := r.measureHandover(ctx, stepRollback, r.document.Step(stepRollback).Started); err != nil {
 		return result, err
 	}
-	r.progress(fmt.Sprintf("helm rollback %s %d, once more", releaseName, r.state.Installed.Revision))
-	if err := helmClient.Rollback(releaseName, r.state.Installed.Revision); err != nil {
+	r.progress(fmt.Sprintf("helm rollback %s %d, once more", r.env.Subject.Name, r.state.Installed.Revision))
+	if err := helmClient.Rollback(r.env.Subject.Name, r.state.Installed.Revision); err != nil {
 		return failedAction(result, err)
 	}
 	again, err := judge()

@@ -15,11 +15,21 @@ const infrastructureMark = "infrastructure: "
 // notReachedMark begins the reason of a step that was not run because of an earlier one.
 const notReachedMark = "not reached: "
 
+// notApplicableMark begins the reason of a step that has nothing to look at in this operator.
+const notApplicableMark = "not applicable: "
+
+// notApplicable is the reason of a step that returned check.ErrNotApplicable, which may stand anywhere in the text.
+func notApplicable(err error) string {
+	return notApplicableMark + strings.Replace(err.Error(), notApplicableMark, "", 1)
+}
+
 // resumeAt decides where an interrupted cell goes on: the index of the first step to run, 0 to
-// start again. It goes on only with the same key, with its cluster, and never in the middle of
-// steps that belong together: those from a step marked as an entry to the next entry are run
-// whole or not at all, so that the cell falls back to the start when one of them is cut.
-func resumeAt(steps []step, previous *evidence.Cell, key string, clusterAlive bool) int {
+// start again; begun is the step that was begun last. It goes on only with the same key, with its
+// cluster, and never in the middle of steps that belong together: those from a step marked as an
+// entry to the next entry are run whole or not at all, so that the cell falls back to the start
+// when one of them is cut. A step that changes the cluster can't be begun twice either: a `helm
+// upgrade` that was killed leaves its release pending.
+func resumeAt(steps []step, previous *evidence.Cell, begun, key string, clusterAlive bool) int {
 	if previous == nil || !clusterAlive || previous.Key != key || previous.Verdict != evidence.Unfinished {
 		return 0
 	}
@@ -27,7 +37,7 @@ func resumeAt(steps []step, previous *evidence.Cell, key string, clusterAlive bo
 		if previous.Step(step.id) != nil {
 			continue
 		}
-		if step.entry {
+		if step.repeatable || step.entry && step.id != begun {
 			return i
 		}
 		return 0
@@ -39,6 +49,9 @@ func resumeAt(steps []step, previous *evidence.Cell, key string, clusterAlive bo
 func notReached(document *evidence.Cell, step step) string {
 	for _, id := range step.needs {
 		needed := document.Step(id)
+		if needed != nil && needed.Outcome == evidence.Skipped && strings.HasPrefix(needed.Reason, notApplicableMark) {
+			continue // it leaves the cluster as it was
+		}
 		if needed == nil || needed.Outcome != evidence.Passed {
 			return notReachedMark + "it needs " + id
 		}

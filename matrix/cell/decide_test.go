@@ -51,6 +51,7 @@ func TestResumeAt(t *testing.T) {
 		{"before the second upgrade", upTo(list, check.ForwardAgain.ID), "k", true, check.ForwardAgain.ID},
 		{"before the removal", upTo(list, check.UninstallReinstall.ID), "k", true, check.UninstallReinstall.ID},
 		{"in the middle of the rollback", upTo(list, check.OldAlive.ID), "k", true, ""},
+		{"before the comparison of releases", upTo(list, check.FreshEqualsUpgraded.ID), "k", true, check.FreshEqualsUpgraded.ID},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -58,15 +59,38 @@ func TestResumeAt(t *testing.T) {
 			if test.want != "" {
 				want = index[test.want]
 			}
-			if got := resumeAt(list, test.previous, test.key, test.alive); got != want {
+			if got := resumeAt(list, test.previous, "", test.key, test.alive); got != want {
 				t.Errorf("goes on with step %d (%s), want %d (%s)", got, list[got].id, want, list[want].id)
 			}
 		})
 	}
 	finished := upTo(list, "none")
 	finished.Verdict = evidence.Refuted
-	if got := resumeAt(list, finished, "k", true); got != 0 {
+	if got := resumeAt(list, finished, "", "k", true); got != 0 {
 		t.Errorf("a finished cell goes on with step %d", got)
+	}
+}
+
+// A cell that was killed in the middle of a step goes on with that step if it only looks, and
+// starts again if it changes the cluster. Without its cluster it starts again in any case.
+func TestResumeAfterAKillInEachStep(t *testing.T) {
+	looks := []string{
+		stepSnapshot, check.WorkloadUntouched.ID, check.ChildrenKept.ID, check.SpecUntouched.ID, check.StatusKept.ID, check.NoNewEvents.ID,
+		check.CRDLiveEqualsChart.ID, check.Quiet.ID, check.CRDAndObjectsSurvive.ID, check.NoFlapping.ID, check.UpgradeInFlight.ID, check.FreshEqualsUpgraded.ID,
+	}
+	list := steps(chartRow())
+	for i, s := range list {
+		want := 0
+		if slices.Contains(looks, s.id) {
+			want = i
+		}
+		previous := upTo(list, s.id)
+		if got := resumeAt(list, previous, s.id, "k", true); got != want {
+			t.Errorf("killed in %s it goes on with step %d (%s), want %d (%s)", s.id, got, list[got].id, want, list[want].id)
+		}
+		if got := resumeAt(list, previous, s.id, "k", false); got != 0 {
+			t.Errorf("killed in %s and without its cluster it goes on with step %d (%s)", s.id, got, list[got].id)
+		}
 	}
 }
 

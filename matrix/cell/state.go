@@ -16,6 +16,9 @@ import (
 // state is what later steps need from earlier ones, kept in the cell's folder so that an
 // interrupted cell can go on.
 type state struct {
+	// Begun is the id of the step that was begun last. If the evidence lacks it, the run was
+	// killed in the middle of it.
+	Begun string `json:"begun,omitempty"`
 	// Installed is the release as it was first installed.
 	Installed helm.Release `json:"installed"`
 	// Before is the snapshot before the operator upgrade, BeforeRollback the one before the

@@ -36,7 +36,7 @@ func (r *run) edge() (static.Edge, error) {
 	if len(r.spec.Through) > 0 {
 		from = r.spec.Through[len(r.spec.Through)-1]
 	}
-	charts, err := helm.New("", operatorNamespace, filepath.Join(r.env.Dir, "helm"), true, appendTo(filepath.Join(r.env.Dir, "helm.log")))
+	charts, err := helm.New("", r.env.Subject.Namespace(), filepath.Join(r.env.Dir, "helm"), true, appendTo(filepath.Join(r.env.Dir, "helm.log")))
 	if err != nil {
 		return static.Edge{}, err
 	}
@@ -45,7 +45,7 @@ func (r *run) edge() (static.Edge, error) {
 		return static.Release{Version: release.Version, Chart: chart, Tree: r.env.Trees[release.Version]}, err
 	}
 	edge := static.Edge{
-		Name: releaseName, Namespace: operatorNamespace, Values: helm.Values(r.spec.Upgrade.Values),
+		Subject: r.env.Subject, Name: r.env.Subject.Name, Namespace: r.env.Subject.Namespace(), Values: helm.Values(r.spec.Upgrade.Values),
 		Kubernetes: r.spec.Kubernetes, Local: r.env.Local,
 	}
 	var sourceErr, targetErr error

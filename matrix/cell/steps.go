@@ -16,8 +16,11 @@ type step struct {
 	claim string
 	// needs are the steps that must have passed.
 	needs []string
-	// entry marks a step that an interrupted cell can go on with.
+	// entry marks a step that an interrupted cell can go on with, if the step had not begun.
 	entry bool
+	// repeatable marks an entry that changes nothing and only looks, so that an interrupted cell can
+	// go on with it in any case.
+	repeatable bool
 	// skip is why the row leaves the step out; empty if it doesn't.
 	skip string
 	run  func(context.Context, *run) (check.Result, error)
@@ -30,6 +33,7 @@ const (
 	phaseBefore    = "before the upgrade"
 	phaseUpgrade   = "across the operator upgrade"
 	phaseRuntime   = "runtime image"
+	phaseContainer = "real containers"
 	phaseRollback  = "operator rollback"
 	phaseReinstall = "removal and fresh install"
 )
@@ -63,9 +67,9 @@ func steps(spec Spec) []step {
 	list := append(staticSteps(),
 		action(phaseCluster, stepCluster, "A cluster is up.", nil, startCluster),
 		action(phaseBefore, stepInstall, "The earlier release is installed with its own chart and image.", needs(stepCluster), install),
-		action(phaseBefore, stepRuntime, "A TrussiumRuntime is there.", needs(stepInstall), createRuntime),
+		action(phaseBefore, stepRuntime, "A runtime is there.", needs(stepInstall), createRuntime),
 		prove(phaseBefore, check.BaselineAlive, needs(stepRuntime), baselineAlive),
-		entry(action(phaseBefore, stepSnapshot, "What must not change is recorded.", needs(stepRuntime), snapshotBefore)),
+		repeatable(action(phaseBefore, stepSnapshot, "What must not change is recorded.", needs(stepRuntime), snapshotBefore)),
 	)
 	last := stepSnapshot
 	for _, release := range spec.Through {
@@ -80,27 +84,31 @@ func steps(spec Spec) []step {
 		prove(phaseUpgrade, check.AliveAfter, needs(check.Handover.ID), aliveAfter),
 		action(phaseUpgrade, stepObserve, "What must not have changed is observed.", needs(stepUpgrade), snapshotAfter),
 		prove(phaseUpgrade, check.Traffic, needs(stepObserve), traffic),
-		entry(prove(phaseUpgrade, check.WorkloadUntouched, needs(stepObserve), compare(check.CompareWorkload))),
-		entry(prove(phaseUpgrade, check.ChildrenKept, needs(stepObserve), compare(check.CompareChildren))),
-		entry(prove(phaseUpgrade, check.SpecUntouched, needs(stepObserve), compare(check.CompareSpecs))),
-		entry(prove(phaseUpgrade, check.StatusKept, needs(stepObserve), compare(check.CompareStatus))),
-		entry(prove(phaseUpgrade, check.NoNewEvents, needs(stepObserve), compare(check.CompareEvents))),
-		entry(prove(phaseUpgrade, check.CRDLiveEqualsChart, needs(stepUpgrade), compareCRD)),
+		repeatable(prove(phaseUpgrade, check.WorkloadUntouched, needs(stepObserve), compare(check.CompareWorkload))),
+		repeatable(prove(phaseUpgrade, check.ChildrenKept, needs(stepObserve), compare(check.CompareChildren))),
+		repeatable(prove(phaseUpgrade, check.SpecUntouched, needs(stepObserve), compare(check.CompareSpecs))),
+		repeatable(prove(phaseUpgrade, check.StatusKept, needs(stepObserve), compare(check.CompareStatus))),
+		repeatable(prove(phaseUpgrade, check.NoNewEvents, needs(stepObserve), compare(check.CompareEvents))),
+		repeatable(prove(phaseUpgrade, check.CRDLiveEqualsChart, needs(stepUpgrade), compareCRD)),
 		entry(prove(phaseUpgrade, check.ReadinessHonest, needs(check.Handover.ID), readinessHonest)),
-		entry(prove(phaseUpgrade, check.Quiet, needs(check.Handover.ID), quiet)),
+		repeatable(prove(phaseUpgrade, check.Quiet, needs(check.Handover.ID), quiet)),
 		entry(prove(phaseUpgrade, check.ChangedWhileDown, needs(check.AliveAfter.ID), changedWhileDown)),
 		entry(prove(phaseRuntime, check.RollForward, needs(check.AliveAfter.ID), rollForward)),
 		prove(phaseRuntime, check.RollBack, needs(check.RollForward.ID), rollBack),
+		entry(prove(phaseContainer, check.ContainerConfined, needs(check.AliveAfter.ID), contained(check.AwaitConfined))),
+		entry(prove(phaseContainer, check.MemoryLimited, needs(stepCluster), contained(check.AwaitMemoryLimit))),
+		entry(prove(phaseContainer, check.DrainsOnTerm, needs(check.AliveAfter.ID), contained(drains))),
+		entry(prove(phaseContainer, check.MissingImageTold, needs(check.AliveAfter.ID), contained(missingImage))),
 	)
 	rollback := []step{
 		entry(action(phaseRollback, stepNewest, "A runtime that uses the newest fields is there.", needs(check.AliveAfter.ID), createNewest)),
 		action(phaseRollback, stepRollback, "The chart is rolled back with Helm.", needs(stepNewest), rollBackChart),
 		prove(phaseRollback, check.HelmRollback, needs(stepRollback), helmRollback),
-		prove(phaseRollback, check.CRDAndObjectsSurvive, needs(stepRollback), survival),
+		repeatable(prove(phaseRollback, check.CRDAndObjectsSurvive, needs(stepRollback), survival)),
 		prove(phaseRollback, check.OldAlive, needs(check.HelmRollback.ID), oldAlive),
-		prove(phaseRollback, check.NoFlapping, needs(check.HelmRollback.ID), noFlapping),
+		repeatable(prove(phaseRollback, check.NoFlapping, needs(check.HelmRollback.ID), noFlapping)),
 		entry(prove(phaseRollback, check.ForwardAgain, needs(check.HelmRollback.ID), forwardAgain)),
-		prove(phaseRollback, check.UpgradeInFlight, needs(check.ForwardAgain.ID), inFlight),
+		repeatable(prove(phaseRollback, check.UpgradeInFlight, needs(check.ForwardAgain.ID), inFlight)),
 	}
 	if spec.Upgrade.Rollback != rollbackChart {
 		for i := range rollback {
@@ -114,7 +122,7 @@ func steps(spec Spec) []step {
 	}
 	list = append(list,
 		entry(prove(phaseReinstall, check.UninstallReinstall, needs(installed), reinstall)),
-		prove(phaseReinstall, check.FreshEqualsUpgraded, needs(check.UninstallReinstall.ID, stepObserve), freshEqualsUpgraded),
+		repeatable(prove(phaseReinstall, check.FreshEqualsUpgraded, needs(check.UninstallReinstall.ID, stepObserve), freshEqualsUpgraded)),
 	)
 	if broken(spec.From) {
 		leaveOutForBrokenBaseline(list)
@@ -135,6 +143,11 @@ func Checks() []check.Check {
 
 func entry(s step) step {
 	s.entry = true
+	return s
+}
+
+func repeatable(s step) step {
+	s.entry, s.repeatable = true, true
 	return s
 }
 

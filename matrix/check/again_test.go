@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check/mutation"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 )
 
@@ -61,7 +62,7 @@ spec: {acquireTime: "`+taken.Format(time.RFC3339Nano)+`"}
 		t.Run(test.name, func(t *testing.T) {
 			before := &Snapshot{Events: []unstructured.Unstructured{earlier}}
 			after := &Snapshot{Events: append([]unstructured.Unstructured{earlier}, test.events...), Lease: lease(test.taken)}
-			result := judgeInFlight(before, after, began)
+			result := judgeInFlight(*compat.DefaultOperator().Resource.Upgrade, before, after, began)
 			if test.says == "" {
 				passes(t, result)
 				return

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,9 +44,9 @@ func Alive(ctx context.Context, t Target) (result Result, err error) {
 		return probe.result, err
 	}
 	object := t.RuntimeObject(probe.name, 1)
-	probe.kinds = kindsOf(object)
+	probe.kinds = t.Subject.kindsOf(object)
 	if err := t.Client.Create(ctx, object); err != nil {
-		return probe.result, fmt.Errorf("create the TrussiumRuntime %s/%s: %w", t.Namespace, probe.name, err)
+		return probe.result, fmt.Errorf("create %s %s/%s: %w", t.Subject.Kind.Kind, t.Namespace, probe.name, err)
 	}
 	defer func() {
 		if cleanup := probe.remove(ctx, err == nil); err == nil {
@@ -96,27 +95,28 @@ func (p *aliveProbe) becomesReady(ctx context.Context) (bool, error) {
 	})
 }
 
-// carriesOutSpecChange changes a setting that only the ConfigMap and the pods' checksum carry.
+// carriesOutSpecChange makes the declared change and waits for its trace.
 func (p *aliveProbe) carriesOutSpecChange(ctx context.Context) (bool, error) {
-	const key, value = "TRUSSIUM_TIMEOUTS__STREAM_IDLE_SECONDS", 77
-	patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"spec":{"runtime":{"streamIdleTimeoutSeconds":%d}}}`, value)))
-	object := p.target.newRuntime(p.name)
-	if err := p.target.Client.Patch(ctx, object, patch); err != nil {
-		return false, fmt.Errorf("change the spec of TrussiumRuntime %s: %w", p.name, err)
+	change := p.target.Subject.Resource.Change
+	kind, ok := p.target.Subject.kind(change.Kind)
+	if !ok {
+		return false, fmt.Errorf("operator.resource.change names the kind %s, which is not managed", change.Kind)
 	}
-	return p.see(ctx, readyTimeout, "observedGeneration follows a spec change, and the ConfigMap carries it", func(ctx context.Context) (bool, string, error) {
-		config := &unstructured.Unstructured{}
-		config.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
-		if err := p.read(ctx, config); err != nil {
+	if err := p.target.patchRuntime(ctx, p.name, change.Spec); err != nil {
+		return false, err
+	}
+	return p.see(ctx, readyTimeout, fmt.Sprintf("observedGeneration follows a spec change, and the %s carries it", change.Kind), func(ctx context.Context) (bool, string, error) {
+		child := p.target.newChild(kind, p.name)
+		if err := p.read(ctx, child); err != nil {
 			return false, "", err
 		}
-		got, _, _ := unstructured.NestedString(config.Object, "data", key)
+		shown, told := shows(child, change.Shows)
 		object := p.target.newRuntime(p.name)
 		if err := p.read(ctx, object); err != nil {
 			return false, "", err
 		}
 		done, seen := settled(object)
-		return done && got == fmt.Sprint(value), fmt.Sprintf("%s; ConfigMap has %s=%q", seen, key, got), nil
+		return done && shown, seen + "; " + told, nil
 	})
 }
 
@@ -126,65 +126,84 @@ func (p *aliveProbe) repairsDrift(ctx context.Context) (bool, error) {
 			return ok, err
 		}
 	}
-	p.result.See("drifted labels were repaired: %s", p.kindNames())
+	p.result.See("drifted labels were repaired: %s", kindNames(p.kinds))
 	return true, nil
 }
 
-func (p *aliveProbe) kindNames() string {
+func kindNames(kinds []managedKind) string {
 	var names []string
-	for _, kind := range p.kinds {
-		names = append(names, kind.gvk.Kind)
+	for _, kind := range kinds {
+		names = append(names, kind.Kind)
 	}
 	return strings.Join(names, ", ")
 }
 
-// adopts drifts one object of each runtime that an earlier operator reconciled. A Service's or a
-// PodDisruptionBudget's labels touch no pod.
+// adopts drifts some objects of each runtime that an earlier operator reconciled: those whose labels
+// touch no pod.
 func (p *aliveProbe) adopts(ctx context.Context) (bool, error) {
+	kinds := p.target.Subject.gentle()
+	if len(kinds) == 0 {
+		p.result.See("the runtimes that an earlier operator may have made have no object whose labels touch no pod")
+		return true, nil
+	}
 	for _, name := range p.target.Runtimes {
-		for _, kind := range managedKinds {
-			if kind.gvk.Kind != "Service" && kind.gvk.Kind != "PodDisruptionBudget" {
-				continue
-			}
+		for _, kind := range kinds {
 			if ok, err := p.repairs(ctx, kind, name); err != nil || !ok {
 				return ok, err
 			}
 		}
-		p.result.See("drifted labels of %s, which an earlier operator may have made, were repaired: Service, PodDisruptionBudget", name)
+		p.result.See("drifted labels of %s, which an earlier operator may have made, were repaired: %s", name, kindNames(kinds))
 	}
 	return true, nil
 }
 
 func (p *aliveProbe) repairs(ctx context.Context, kind managedKind, name string) (bool, error) {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kind.gvk)
-	object.SetNamespace(p.target.Namespace)
-	object.SetName(name)
-	patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, componentLabel, drifted)))
-	if err := p.target.Client.Patch(ctx, object, patch); err != nil {
-		return false, fmt.Errorf("drift the label of %s %s: %w", kind.gvk.Kind, name, err)
+	object := p.target.newChild(kind, name)
+	if err := p.read(ctx, object); err != nil {
+		return false, fmt.Errorf("read %s %s: %w", kind.Kind, object.GetName(), err)
 	}
-	return p.answers(ctx, fmt.Sprintf("a drifted label of %s %s is repaired", kind.gvk.Kind, name), func(ctx context.Context) (bool, string, error) {
-		if err := p.target.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+	label, should, ok := driftable(object)
+	if !ok {
+		p.result.Fail("%s %s has none of the labels %s: who made it can't be told, nor a drift be repaired", kind.Kind, object.GetName(), strings.Join(driftLabels, ", "))
+		return false, nil
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, label, drifted)))
+	if err := p.target.Client.Patch(ctx, object, patch); err != nil {
+		return false, fmt.Errorf("drift the label of %s %s: %w", kind.Kind, object.GetName(), err)
+	}
+	return p.answers(ctx, fmt.Sprintf("a drifted label of %s %s is repaired", kind.Kind, object.GetName()), func(ctx context.Context) (bool, string, error) {
+		if err := p.read(ctx, object); err != nil {
 			return false, "", err
 		}
-		value := object.GetLabels()[componentLabel]
-		return value == "runtime", fmt.Sprintf("label %s is %q", componentLabel, value), nil
+		value := object.GetLabels()[label]
+		return value == should, fmt.Sprintf("label %s is %q", label, value), nil
 	})
+}
+
+// driftLabels are the recommended labels that select nothing, one of which an operator gives its objects.
+var driftLabels = []string{"app.kubernetes.io/component", "app.kubernetes.io/managed-by", "app.kubernetes.io/part-of"}
+
+// driftable is a label of the object that can be changed without harm, and its value.
+func driftable(object *unstructured.Unstructured) (label, value string, ok bool) {
+	for _, label := range driftLabels {
+		if value := object.GetLabels()[label]; value != "" && value != drifted {
+			return label, value, true
+		}
+	}
+	return "", "", false
 }
 
 func (p *aliveProbe) recreates(ctx context.Context) (bool, error) {
 	for _, kind := range p.kinds {
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(kind.gvk)
+		object := p.target.newChild(kind, p.name)
 		if err := p.read(ctx, object); err != nil {
-			return false, fmt.Errorf("read %s %s: %w", kind.gvk.Kind, p.name, err)
+			return false, fmt.Errorf("read %s %s: %w", kind.Kind, object.GetName(), err)
 		}
 		old := object.GetUID()
 		if err := p.target.Client.Delete(ctx, object, client.PropagationPolicy("Background")); err != nil {
-			return false, fmt.Errorf("delete %s %s: %w", kind.gvk.Kind, p.name, err)
+			return false, fmt.Errorf("delete %s %s: %w", kind.Kind, object.GetName(), err)
 		}
-		ok, err := p.answers(ctx, fmt.Sprintf("a deleted %s is made again", kind.gvk.Kind), func(ctx context.Context) (bool, string, error) {
+		ok, err := p.answers(ctx, fmt.Sprintf("a deleted %s is made again", kind.Kind), func(ctx context.Context) (bool, string, error) {
 			if err := p.read(ctx, object); err != nil {
 				return false, "", err
 			}
@@ -194,7 +213,7 @@ func (p *aliveProbe) recreates(ctx context.Context) (bool, error) {
 			return ok, err
 		}
 	}
-	p.result.See("deleted objects were made again: %s", p.kindNames())
+	p.result.See("deleted objects were made again: %s", kindNames(p.kinds))
 	return true, nil
 }
 
@@ -234,18 +253,16 @@ func (p *aliveProbe) staysUp(ctx context.Context, before map[string]containerEnd
 func (p *aliveProbe) remove(ctx context.Context, judge bool) error {
 	object := p.target.newRuntime(p.name)
 	if err := client.IgnoreNotFound(p.target.Client.Delete(context.WithoutCancel(ctx), object)); err != nil {
-		return fmt.Errorf("delete the TrussiumRuntime %s/%s: %w", p.target.Namespace, p.name, err)
+		return fmt.Errorf("delete %s %s/%s: %w", object.GetKind(), p.target.Namespace, p.name, err)
 	}
 	if !judge {
 		return nil
 	}
 	_, err := p.see(ctx, goneTimeout, "the objects of a deleted runtime are collected", func(ctx context.Context) (bool, string, error) {
 		for _, kind := range p.kinds {
-			child := &unstructured.Unstructured{}
-			child.SetGroupVersionKind(kind.gvk)
-			err := p.read(ctx, child)
+			err := p.read(ctx, p.target.newChild(kind, p.name))
 			if err == nil {
-				return false, kind.gvk.Kind + " is still there", nil
+				return false, kind.Kind + " is still there", nil
 			}
 			if !apierrors.IsNotFound(err) {
 				return false, "", err
@@ -256,9 +273,9 @@ func (p *aliveProbe) remove(ctx context.Context, judge bool) error {
 	return err
 }
 
-// read reads the object of the fresh runtime's name.
+// read reads the object by its own name.
 func (p *aliveProbe) read(ctx context.Context, object *unstructured.Unstructured) error {
-	return p.target.Client.Get(ctx, types.NamespacedName{Namespace: p.target.Namespace, Name: p.name}, object)
+	return p.target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 }
 
 // answers is expect for the operator's answer to a change of one object. It keeps the longest.

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -20,9 +21,13 @@ var ChangedWhileDown = Check{
 // unattended is how long the change is left alone, to see that nobody else carries it out.
 const unattended = 2 * time.Second
 
-// JudgeChangedWhileDown stops the operator, changes the type of the first runtime's Service, which
-// touches no pod, starts the operator again and judges ChangedWhileDown. Both are as before afterwards.
+// JudgeChangedWhileDown stops the operator, makes the declared change that touches no pod to the
+// first runtime, starts the operator again and judges ChangedWhileDown. Both are as before afterwards.
 func JudgeChangedWhileDown(ctx context.Context, t Target) (result Result, err error) {
+	change, err := t.gentleChange(ctx)
+	if err != nil {
+		return result, err
+	}
 	deployment, err := t.operatorDeployment(ctx)
 	if err != nil {
 		return result, err
@@ -55,13 +60,13 @@ func JudgeChangedWhileDown(ctx context.Context, t Target) (result Result, err er
 		return result, errors.Join(err, fmt.Errorf("the operator did not stop: %s", seen))
 	}
 
-	if err := t.setServiceType(ctx, corev1.ServiceTypeNodePort); err != nil {
+	if err := t.patchRuntime(ctx, t.Runtimes[0], change.forth); err != nil {
 		return result, err
 	}
 	if err := pause(ctx, unattended); err != nil {
 		return result, err
 	}
-	done, seen, err := t.hasServiceType(ctx, corev1.ServiceTypeNodePort)
+	done, seen, err := t.carriedOut(ctx, change.kind, change.shows)
 	if err != nil {
 		return result, err
 	}
@@ -74,13 +79,13 @@ func JudgeChangedWhileDown(ctx context.Context, t Target) (result Result, err er
 	if err := scale(ctx, running); err != nil {
 		return result, err
 	}
-	for _, kind := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeClusterIP} {
-		if kind == corev1.ServiceTypeClusterIP { // back to what it was, with an operator
-			if err := t.setServiceType(ctx, kind); err != nil {
+	for _, wanted := range []map[string]any{change.shows, change.showed} {
+		if reflect.DeepEqual(wanted, change.showed) { // back to what it was, with an operator
+			if err := t.patchRuntime(ctx, t.Runtimes[0], change.back); err != nil {
 				return result, err
 			}
 		}
-		look := func(ctx context.Context) (bool, string, error) { return t.hasServiceType(ctx, kind) }
+		look := func(ctx context.Context) (bool, string, error) { return t.carriedOut(ctx, change.kind, wanted) }
 		done, seen, err := t.eventually(ctx, readyTimeout, look)
 		if err != nil {
 			return result, err
@@ -94,24 +99,48 @@ func JudgeChangedWhileDown(ctx context.Context, t Target) (result Result, err er
 	return result, nil
 }
 
-func (t Target) setServiceType(ctx context.Context, kind corev1.ServiceType) error {
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"service":{"type":%q}}}`, kind))
-	if err := t.Client.Patch(ctx, t.newRuntime(t.Runtimes[0]), patch); err != nil {
-		return fmt.Errorf("set the Service type of TrussiumRuntime %s/%s: %w", t.Namespace, t.Runtimes[0], err)
-	}
-	return nil
+// gentleChange is the declared change that touches no pod, and the way back.
+type gentleChange struct {
+	kind managedKind
+	// forth and back are laid over the spec; shows and showed are the fields of the object after each.
+	forth, back   map[string]any
+	shows, showed map[string]any
 }
 
-// hasServiceType tells whether the Service has the type and the operator says so.
-func (t Target) hasServiceType(ctx context.Context, kind corev1.ServiceType) (bool, string, error) {
-	object, service := t.newRuntime(t.Runtimes[0]), &corev1.Service{}
-	key := client.ObjectKeyFromObject(object)
-	if err := t.Client.Get(ctx, key, object); err != nil {
-		return false, "", fmt.Errorf("read TrussiumRuntime %s: %w", key, err)
+func (t Target) gentleChange(ctx context.Context) (gentleChange, error) {
+	declared := t.Subject.Resource.ChangeWithoutRoll
+	if declared == nil {
+		return gentleChange{}, fmt.Errorf("%w: the compatibility file declares no operator.resource.changeWithoutRoll", ErrNotApplicable)
 	}
-	if err := t.Client.Get(ctx, key, service); err != nil {
-		return false, "", fmt.Errorf("read Service %s: %w", key, err)
+	kind, ok := t.Subject.kind(declared.Kind)
+	if !ok {
+		return gentleChange{}, fmt.Errorf("operator.resource.changeWithoutRoll names the kind %s, which is not managed", declared.Kind)
 	}
-	done, seen := settled(object)
-	return done && service.Spec.Type == kind, fmt.Sprintf("the Service is of type %s; %s", service.Spec.Type, seen), nil
+	runtime, child := t.newRuntime(t.Runtimes[0]), t.newChild(kind, t.Runtimes[0])
+	for _, object := range []*unstructured.Unstructured{runtime, child} {
+		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return gentleChange{}, fmt.Errorf("read %s %s/%s: %w", object.GetKind(), t.Namespace, object.GetName(), err)
+		}
+	}
+	change := gentleChange{
+		kind: kind, forth: declared.Spec, shows: declared.Shows,
+		back: undo(runtime, []string{"spec"}, declared.Spec), showed: undo(child, nil, declared.Shows),
+	}
+	if reflect.DeepEqual(change.shows, change.showed) {
+		return change, fmt.Errorf("operator.resource.changeWithoutRoll changes nothing: %s %s is like that already", kind.Kind, child.GetName())
+	}
+	return change, nil
+}
+
+// carriedOut tells whether the object of the first runtime has the fields and the operator says so.
+func (t Target) carriedOut(ctx context.Context, kind managedKind, fields map[string]any) (bool, string, error) {
+	runtime, child := t.newRuntime(t.Runtimes[0]), t.newChild(kind, t.Runtimes[0])
+	for _, object := range []*unstructured.Unstructured{runtime, child} {
+		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return false, "", fmt.Errorf("read %s %s/%s: %w", object.GetKind(), t.Namespace, object.GetName(), err)
+		}
+	}
+	done, seen := settled(runtime)
+	shown, told := shows(child, fields)
+	return done && shown, told + "; " + seen, nil
 }

@@ -21,18 +21,14 @@ func CompareChildren(before, after *Snapshot) Result {
 		if b, a := controller(p.before), controller(p.after); a != b {
 			r.Fail("%s: controller owner was %s, is %s", p.name, b, a)
 		}
-		if p.before.GetKind() == "Service" {
+		if p.before.GetKind() == kindService {
 			r.unchanged(p, "spec", "clusterIP")
 			r.unchanged(p, "spec", "clusterIPs")
 			r.unchanged(p, "spec", "ports")
 		}
 	}
-	want := 0
-	for i := range before.Runtimes {
-		want += len(kindsOf(&before.Runtimes[i]))
-	}
-	if len(before.Children) != want {
-		r.Fail("%d managed objects were there before, %d are wanted for %d runtimes", len(before.Children), want, len(before.Runtimes))
+	if len(before.Children) != before.Wanted {
+		r.Fail("%d managed objects were there before, %d are wanted for %d runtimes", len(before.Children), before.Wanted, len(before.Runtimes))
 	}
 	if kept > 0 && len(r.Failures) == 0 {
 		r.See("%d managed objects with the UIDs, owners, cluster IPs and ports they had", kept)

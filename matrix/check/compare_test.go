@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check/mutation"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 )
 
@@ -46,15 +47,17 @@ status:
   conditions:
   - {type: Ready, status: "True", reason: RuntimeReady, lastTransitionTime: "2026-11-29T10:00:00Z"}
 `))
-	for _, kind := range managedKinds {
+	for _, kind := range compat.DefaultOperator().Resource.Managed {
+		s.Wanted++
 		child := unstructured.Unstructured{}
-		child.SetGroupVersionKind(kind.gvk)
+		child.SetAPIVersion(kind.APIVersion)
+		child.SetKind(kind.Kind)
 		child.SetName("rt")
 		child.SetUID("uid-" + "rt")
 		child.SetGeneration(1)
 		controls := true
 		child.SetOwnerReferences(ownerOf(&s.Runtimes[0], &controls))
-		switch kind.gvk.Kind {
+		switch kind.Kind {
 		case "Service":
 			set(t, &child, "10.96.0.7", "spec", "clusterIP")
 		case "Deployment":

@@ -4,36 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// exemplars are valid values for the fields whose rule a schema can't be turned into a value
-// by: patterns, and rules over several fields.
-var exemplars = map[string]any{
-	"spec.image.repository":                          "ghcr.io/trussiumhq/trussium",
-	"spec.image.tag":                                 nil, // exactly one of tag and digest
-	"spec.image.digest":                              "sha256:" + strings.Repeat("0", 64),
-	"spec.provider.baseURL":                          "https://llm.example/v1",
-	"spec.resources.limits":                          map[string]any{"cpu": "1"},
-	"spec.resources.requests":                        map[string]any{"cpu": "1"},
-	"spec.resources.claims":                          nil, // refers to claims of the pod
-	"spec.autoscaling.maxReplicas":                   int64(10),
-	"spec.podMetadata.labels":                        map[string]any{"team": "ai"},
-	"spec.podMetadata.annotations":                   map[string]any{"example.com/owner": "ai"},
-	"spec.scheduling.nodeSelector":                   map[string]any{"kubernetes.io/os": "linux"},
-	"spec.scheduling.affinity":                       map[string]any{"podAntiAffinity": map[string]any{"preferredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{"weight": int64(1), "podAffinityTerm": map[string]any{"topologyKey": "kubernetes.io/hostname"}}}}},
-	"spec.scheduling.tolerations":                    []any{map[string]any{"key": "workload", "operator": "Equal", "value": "ai", "effect": "NoExecute", "tolerationSeconds": int64(60)}},
-	"spec.networkPolicy.ingress[].namespaceSelector": map[string]any{"matchLabels": map[string]any{"team": "ai"}},
-	"spec.networkPolicy.ingress[].podSelector":       map[string]any{"matchLabels": map[string]any{"app": "client"}},
-}
-
-// Fill gives a value for the schema at a path like spec.image, in which every property is set;
-// nil where exemplars leave one out.
-func Fill(path string, schema *apiextensionsv1.JSONSchemaProps) any {
+// Fill gives a value for the schema at a path like spec.image, in which every property is set. Exemplars
+// are the values, by their path, of fields whose rule a schema can't be turned into a value by; nil
+// leaves a field out.
+func Fill(exemplars map[string]any, path string, schema *apiextensionsv1.JSONSchemaProps) any {
 	if value, ok := exemplars[path]; ok {
-		return value
+		return runtime.DeepCopyJSONValue(value)
 	}
 	switch {
 	case len(schema.Enum) > 0:
@@ -45,11 +26,11 @@ func Fill(path string, schema *apiextensionsv1.JSONSchemaProps) any {
 	case schema.XIntOrString:
 		return "1"
 	case schema.Type == "object" && len(schema.Properties) > 0:
-		return fillObject(path, schema)
+		return fillObject(exemplars, path, schema)
 	case schema.Type == "object":
 		return map[string]any{}
 	case schema.Type == "array" && schema.Items != nil && schema.Items.Schema != nil:
-		return []any{Fill(path+"[]", schema.Items.Schema)}
+		return []any{Fill(exemplars, path+"[]", schema.Items.Schema)}
 	case schema.Type == "boolean":
 		return true
 	case schema.Format == "date-time":
@@ -64,11 +45,11 @@ func Fill(path string, schema *apiextensionsv1.JSONSchemaProps) any {
 	}
 }
 
-func fillObject(path string, schema *apiextensionsv1.JSONSchemaProps) map[string]any {
+func fillObject(exemplars map[string]any, path string, schema *apiextensionsv1.JSONSchemaProps) map[string]any {
 	object := map[string]any{}
 	for name := range schema.Properties {
 		property := schema.Properties[name]
-		if value := Fill(path+"."+name, &property); value != nil {
+		if value := Fill(exemplars, path+"."+name, &property); value != nil {
 			object[name] = value
 		}
 	}

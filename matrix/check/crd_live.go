@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,27 +18,13 @@ var CRDLiveEqualsChart = Check{
 	Claim: "The live CRD is the new chart's, and an object that uses every field of its schema is stored unpruned.",
 }
 
-// ParseCRD reads the TrussiumRuntime CRD out of a chart's crds files.
-func ParseCRD(files [][]byte) (*unstructured.Unstructured, error) {
-	for _, file := range files {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(file, &object.Object); err != nil {
-			return nil, fmt.Errorf("read the chart's CRD: %w", err)
-		}
-		if object.GetName() == crdName {
-			return object, nil
-		}
-	}
-	return nil, fmt.Errorf("the chart has no CRD %s in its crds folder", crdName)
-}
-
 // CompareCRD judges CRDLiveEqualsChart. The API server itself brings the chart's CRD into the
 // form it stores (defaults filled in), by a dry run.
 func CompareCRD(ctx context.Context, t Target, chart *unstructured.Unstructured) (Result, error) {
 	var r Result
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(chart.GroupVersionKind())
-	if err := t.Client.Get(ctx, types.NamespacedName{Name: crdName}, live); err != nil {
+	if err := t.Client.Get(ctx, types.NamespacedName{Name: t.Subject.Resource.CRD}, live); err != nil {
 		return r, fmt.Errorf("read the live CRD: %w", err)
 	}
 	wanted := live.DeepCopy()
@@ -67,10 +54,10 @@ func (r *Result) storesEveryField(ctx context.Context, t Target, chart *unstruct
 	if err := yaml.Unmarshal(content, &crd); err != nil {
 		return fmt.Errorf("read the chart's CRD: %w", err)
 	}
-	version := crd.Spec.Versions[0]
+	version := crd.Spec.Versions[max(slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }), 0)]
 	object := t.newRuntime("every-field")
 	spec := version.Schema.OpenAPIV3Schema.Properties["spec"]
-	object.Object["spec"] = Fill("spec", &spec)
+	object.Object["spec"] = Fill(t.Subject.Resource.Exemplars, "spec", &spec)
 	sent := object.DeepCopy()
 	if err := t.Client.Create(ctx, object, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
 		r.Fail("an object with every field of the chart's schema is refused: %v", err)

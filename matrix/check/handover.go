@@ -24,7 +24,7 @@ func AwaitHandover(ctx context.Context, t Target, before *Snapshot, image string
 		if now, err = Observe(ctx, t); err != nil {
 			return false, "", err
 		}
-		problem := handoverProblem(before, now, image)
+		problem := handoverProblem(before, now, image, t.Subject.Lease)
 		return problem == "", problem, nil
 	})
 	if err != nil {
@@ -35,13 +35,13 @@ func AwaitHandover(ctx context.Context, t Target, before *Snapshot, image string
 		return r, nil
 	}
 	pod := &now.OperatorPods[0]
-	r.See("Lease %s went from %s to %s", leaseName, holder(before.Lease), holder(now.Lease))
+	r.See("Lease %s went from %s to %s", t.Subject.Lease, holder(before.Lease), holder(now.Lease))
 	r.See("%s is the only operator pod, Ready, image %s, %d restarts", pod.GetName(), image, restarts(pod))
 	return r, nil
 }
 
 // handoverProblem says why the new operator has not taken over yet; empty if it has.
-func handoverProblem(before, now *Snapshot, image string) string {
+func handoverProblem(before, now *Snapshot, image, lease string) string {
 	if len(now.OperatorPods) != 1 {
 		return fmt.Sprintf("there are %d operator pods, 1 is wanted", len(now.OperatorPods))
 	}
@@ -61,7 +61,7 @@ func handoverProblem(before, now *Snapshot, image string) string {
 		return fmt.Sprintf("pod %s restarted %d times", pod.GetName(), count)
 	}
 	if now.Lease == nil {
-		return fmt.Sprintf("there is no Lease %s", leaseName)
+		return fmt.Sprintf("there is no Lease %s", lease)
 	}
 	if held := holder(now.Lease); !strings.HasPrefix(held, pod.GetName()+"_") {
 		return fmt.Sprintf("the Lease is held by %q, which is not pod %s", held, pod.GetName())

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
 // LiveRBAC is the check of what the API server lets the operator do.
@@ -23,31 +25,25 @@ type right struct {
 
 var allVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 
-// neededRights are those of the contract, section 6.
-func neededRights(operatorNamespace string) []right {
+// neededRights follow from what the operator reads and manages; the rest is declared.
+func (s Subject) neededRights(operatorNamespace string) []right {
 	rights := []right{
-		{group: RuntimeKind.Group, resource: "trussiumruntimes", verbs: []string{"get", "list", "watch"}},
-		{group: RuntimeKind.Group, resource: "trussiumruntimes/status", verbs: []string{"get", "update", "patch"}},
-		{resource: "secrets", verbs: []string{"get", "list", "watch"}},
-		{group: "events.k8s.io", resource: "events", verbs: []string{"create", "patch"}},
+		{group: s.Kind.Group, resource: s.Plural, verbs: []string{"get", "list", "watch"}},
+		{group: s.Kind.Group, resource: s.Plural + "/status", verbs: []string{"get", "update", "patch"}},
 		{group: "coordination.k8s.io", resource: "leases", verbs: []string{"get", "create", "update"}, namespace: operatorNamespace},
 	}
-	for _, kind := range managedKinds {
+	for _, kind := range s.managed {
 		rights = append(rights, right{group: kind.gvk.Group, resource: kind.resource, verbs: allVerbs})
 	}
-	return rights
+	return append(rights, declaredRights(s.Rights.Needed)...)
 }
 
-// refusedRights are those that the contract rules out: no pods, ReplicaSets, nodes, secret
-// writes, finalizers, nor changes of what the user wrote.
-var refusedRights = []right{
-	{resource: "pods", verbs: allVerbs},
-	{resource: "nodes", verbs: []string{"get", "list", "watch"}},
-	{resource: "secrets", verbs: []string{"create", "update", "patch", "delete"}},
-	{group: "apps", resource: "replicasets", verbs: allVerbs},
-	{group: RuntimeKind.Group, resource: "trussiumruntimes", verbs: []string{"create", "update", "patch", "delete"}},
-	{group: RuntimeKind.Group, resource: "trussiumruntimes/finalizers", verbs: []string{"update", "patch"}},
-	{group: "rbac.authorization.k8s.io", resource: "clusterroles", verbs: []string{"create", "update", "patch", "bind", "escalate"}},
+func declaredRights(declared []compat.Right) []right {
+	var rights []right
+	for _, d := range declared {
+		rights = append(rights, right{group: d.Group, resource: d.Resource, verbs: d.Verbs})
+	}
+	return rights
 }
 
 // ReviewRights judges LiveRBAC by SubjectAccessReviews for the operator's service account.
@@ -61,7 +57,7 @@ func ReviewRights(ctx context.Context, t Target) (Result, error) {
 	for _, side := range []struct {
 		rights []right
 		want   bool
-	}{{neededRights(t.OperatorNamespace), true}, {refusedRights, false}} {
+	}{{t.Subject.neededRights(t.OperatorNamespace), true}, {declaredRights(t.Subject.Rights.Refused), false}} {
 		count := 0
 		for _, right := range side.rights {
 			wrong, err := t.review(ctx, account, right, side.want)
@@ -77,9 +73,12 @@ func ReviewRights(ctx context.Context, t Target) (Result, error) {
 				r.Fail("%s may %s %s, and must not", account, strings.Join(wrong, ", "), right)
 			}
 		}
-		if side.want {
+		switch {
+		case side.want:
 			r.See("%d rights that the operator needs were reviewed", count)
-		} else {
+		case count == 0:
+			r.See("no right is declared that it must not have")
+		default:
 			r.See("%d rights that it must not have were reviewed", count)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // NoFlapping is the check that an older operator and the objects of a newer one live side by side.
 var NoFlapping = Check{
 	ID:    "no-flapping",
-	Claim: "For 60 s after the rollback the Deployment of a runtime with autoscaling and a network policy, which the newer operator made, is not fought over.",
+	Claim: "For 60 s after the rollback the Deployment of a runtime with every feature of the newer release, which the newer operator made, is not fought over.",
 }
 
 // SteadyPeriod is how long nothing may be fought over.
@@ -39,7 +39,7 @@ func AwaitSteady(ctx context.Context, t Target, since time.Time, period time.Dur
 func compareSteady(first, last *Snapshot, between time.Duration) Result {
 	var r Result
 	steady := 0
-	for _, p := range pairs(ofKind(first.Children, "Deployment"), ofKind(last.Children, "Deployment")) {
+	for _, p := range pairs(ofKind(first.Children, kindDeployment), ofKind(last.Children, kindDeployment)) {
 		if !r.same(p) {
 			continue
 		}

@@ -108,8 +108,8 @@ func (t Target) writes(ctx context.Context) (map[string]int, error) {
 	if family == nil {
 		return nil, fmt.Errorf("the API server has no metric apiserver_request_total")
 	}
-	watched := map[string]bool{RuntimeKind.Group + "/trussiumruntimes": true, "events.k8s.io/events": true}
-	for _, kind := range managedKinds {
+	watched := map[string]bool{t.Subject.Kind.Group + "/" + t.Subject.Plural: true, "events.k8s.io/events": true}
+	for _, kind := range t.Subject.managed {
 		watched[kind.gvk.Group+"/"+kind.resource] = true
 	}
 	counts := map[string]int{}

@@ -24,18 +24,19 @@ var ReadinessHonest = Check{
 	Claim: "A copy of the new operator without the right to list Deployments never becomes Ready, and its readiness names the kind.",
 }
 
-// withheld is the resource whose rights the copy lacks.
-const withheld = "deployments"
-
 // JudgeReadiness starts a copy of the operator's pod under a service account that lacks the
 // rights to one kind, and judges ReadinessHonest. The copy can't become the leader while the
 // operator holds the Lease, so it changes nothing. Everything made here is removed again.
 func JudgeReadiness(ctx context.Context, t Target) (result Result, err error) {
+	workload, err := t.Subject.workload()
+	if err != nil {
+		return result, err
+	}
 	deployment, err := t.operatorDeployment(ctx)
 	if err != nil {
 		return result, err
 	}
-	copyOf := &restrictedCopy{target: t, name: "readiness-" + rand.String(6)}
+	copyOf := &restrictedCopy{target: t, name: "readiness-" + rand.String(6), withheld: workload.resource}
 	objects, err := copyOf.objects(ctx, deployment)
 	if err != nil {
 		return result, err
@@ -64,6 +65,8 @@ func JudgeReadiness(ctx context.Context, t Target) (result Result, err error) {
 type restrictedCopy struct {
 	target Target
 	name   string
+	// withheld is the resource whose rights the copy lacks.
+	withheld string
 }
 
 // objects are the copy's account, its rights, and its pod, in the order of their making.
@@ -88,9 +91,9 @@ func (c *restrictedCopy) objects(ctx context.Context, deployment *appsv1.Deploym
 	pod.Spec.TerminationGracePeriodSeconds = &grace
 	return []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta},
-		&rbacv1.ClusterRole{ObjectMeta: clusterMeta, Rules: without(clusterRules, withheld)},
+		&rbacv1.ClusterRole{ObjectMeta: clusterMeta, Rules: without(clusterRules, c.withheld)},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: clusterMeta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: c.name}},
-		&rbacv1.Role{ObjectMeta: meta, Rules: without(rules, withheld)},
+		&rbacv1.Role{ObjectMeta: meta, Rules: without(rules, c.withheld)},
 		&rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: c.name}},
 		pod,
 	}, nil
@@ -180,7 +183,7 @@ func (c *restrictedCopy) judge(ctx context.Context, probe *corev1.Probe) (Result
 			return r, fmt.Errorf("read the copy %s: %w", c.name, err)
 		}
 		if podReady(pod) {
-			r.Fail("the copy without rights to %s is Ready: readiness does not tell whether the operator can work", withheld)
+			r.Fail("the copy without rights to %s is Ready: readiness does not tell whether the operator can work", c.withheld)
 			return r, nil
 		}
 		if told := c.readyz(ctx, pod, probe.HTTPGet); told != "" {
@@ -190,10 +193,10 @@ func (c *restrictedCopy) judge(ctx context.Context, probe *corev1.Probe) (Result
 			return r, err
 		}
 	}
-	if !strings.Contains(answer, withheld) {
-		r.Fail("the readiness of the copy without rights to %s does not name the kind: %q", withheld, answer)
+	if !strings.Contains(answer, c.withheld) {
+		r.Fail("the readiness of the copy without rights to %s does not name the kind: %q", c.withheld, answer)
 	}
-	r.See("without rights to %s the copy was not Ready for %s", withheld, hold)
+	r.See("without rights to %s the copy was not Ready for %s", c.withheld, hold)
 	r.See("its readiness says: %s", strings.Join(strings.Fields(answer), " "))
 	return r, nil
 }

@@ -71,10 +71,10 @@ func CompareReinstalled(ctx context.Context, t Target, before *Snapshot) (Result
 func compareKept(before, after *Snapshot) Result {
 	var r Result
 	if before.CRD == nil || after.CRD == nil {
-		r.Fail("the CRD %s is gone", crdName)
+		r.Fail("the CRD %s is gone", crdName(before, after))
 		return r
 	}
-	r.same(pair{name: "CustomResourceDefinition/" + crdName, before: before.CRD, after: after.CRD})
+	r.same(pair{name: "CustomResourceDefinition/" + crdName(before), before: before.CRD, after: after.CRD})
 	r.Add(CompareSpecs(before, after))
 	r.Add(CompareChildren(before, after))
 	r.Add(CompareWorkload(before, after))

@@ -9,7 +9,10 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
 // The two checks of a runtime image change. The scenario of the same name proves the
@@ -25,16 +28,12 @@ var (
 	}
 )
 
-// startEvent is what the runtime logs at start (contract.md, section 7).
-const startEvent = "runtime.configuration.loaded"
-
-// ServesImage sees that the runtime answers on its health and capability endpoints, and that
-// every pod logged at its start that it runs the version of the tag. The capability endpoint
-// is there since 0.41.0, which is older than any runtime that the matrix rolls to.
+// ServesImage sees that the runtime answers on all paths that are declared, and that every pod logged at
+// its start that it runs the version of the tag; where no such line is declared, that it has the image.
 func ServesImage(ctx context.Context, t Target, runtime, tag string) (Result, error) {
 	var r Result
-	for _, path := range []string{"/health/live", "/health/ready", "/v1/capabilities/availability"} {
-		status, body, err := t.get(ctx, t.Namespace, "services", "http:"+runtime+":http", path)
+	for _, path := range t.Subject.Runtime.Paths {
+		status, body, err := t.askRuntime(ctx, runtime, path)
 		switch {
 		case err != nil:
 			return r, err
@@ -44,8 +43,16 @@ func ServesImage(ctx context.Context, t Target, runtime, tag string) (Result, er
 			r.Fail("%s answers %d: %s", path, status, body)
 		}
 	}
+	workload, err := t.Subject.workload()
+	if err != nil {
+		return r, err
+	}
+	deployment := t.newChild(workload, runtime)
+	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
+		return r, fmt.Errorf("read the Deployment of runtime %s: %w", runtime, err)
+	}
 	var pods corev1.PodList
-	if err := t.Client.List(ctx, &pods, client.InNamespace(t.Namespace), client.MatchingLabels{nameLabel: "trussium", instanceLabel: runtime}); err != nil {
+	if err := t.Client.List(ctx, &pods, client.InNamespace(t.Namespace), selectedBy(deployment)); err != nil {
 		return r, fmt.Errorf("list the pods of runtime %s: %w", runtime, err)
 	}
 	if len(pods.Items) == 0 {
@@ -63,14 +70,24 @@ func (r *Result) startedAs(ctx context.Context, t Target, pod *corev1.Pod, tag s
 	if pod.DeletionTimestamp != nil {
 		return nil // an old pod that still drains
 	}
+	started := t.Subject.Runtime.Started
+	if started == nil { // then the name of the image is all there is
+		want := t.RuntimeRepository + ":" + tag
+		if image := pod.Spec.Containers[0].Image; image != want {
+			r.Fail("pod %s has image %s, %s is wanted", pod.Name, image, want)
+		} else {
+			r.See("pod %s has image %s", pod.Name, want)
+		}
+		return nil
+	}
 	log, err := t.Clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("read the log of pod %s: %w", pod.Name, err)
 	}
-	version, found := startedVersion(log)
+	version, found := startedVersion(log, *started)
 	switch {
 	case !found:
-		r.Fail("pod %s logged no event %s", pod.Name, startEvent)
+		r.Fail("pod %s logged no line with %s", pod.Name, compact(started.Line))
 	case version != tag:
 		r.Fail("pod %s runs version %s, its tag says %s", pod.Name, version, tag)
 	default:
@@ -79,16 +96,23 @@ func (r *Result) startedAs(ctx context.Context, t Target, pod *corev1.Pod, tag s
 	return nil
 }
 
-// startedVersion finds the runtime_version of the start event in a log of JSON lines.
-func startedVersion(log []byte) (version string, found bool) {
+// startedVersion finds the version in the line that a runtime logs at its start.
+func startedVersion(log []byte, started compat.StartLine) (version string, found bool) {
 	lines := bufio.NewScanner(bytes.NewReader(log))
+	lines.Buffer(nil, longestAnswer)
 	for lines.Scan() {
-		var line struct {
-			Event   string `json:"event"`
-			Version string `json:"runtime_version"`
+		var line map[string]any
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue
 		}
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Event == startEvent {
-			return line.Version, true
+		holds := true
+		walk(started.Line, nil, func(path []string, want any) {
+			got, _, _ := unstructured.NestedFieldNoCopy(line, path...)
+			holds = holds && fmt.Sprint(got) == fmt.Sprint(want)
+		})
+		if holds {
+			version, _ = line[started.Version].(string)
+			return version, true
 		}
 	}
 	return "", false

@@ -48,10 +48,10 @@ var CRDAndObjectsSurvive = Check{
 func CompareSurvival(ctx context.Context, t Target, before, after *Snapshot, chart *unstructured.Unstructured) (Result, error) {
 	var r Result
 	if before.CRD == nil || after.CRD == nil {
-		r.Fail("the CRD %s is gone", crdName)
+		r.Fail("the CRD %s is gone", crdName(before, after))
 		return r, nil
 	}
-	r.same(pair{name: "CustomResourceDefinition/" + crdName, before: before.CRD, after: after.CRD})
+	r.same(pair{name: "CustomResourceDefinition/" + crdName(before), before: before.CRD, after: after.CRD})
 	r.Add(CompareSpecs(before, after))
 	r.Add(CompareChildren(before, after))
 	r.Add(CompareWorkload(before, after))

@@ -15,12 +15,12 @@ import (
 
 // Snapshot is what the cluster holds at one moment, as far as the checks compare it.
 type Snapshot struct {
-	Taken time.Time `json:"taken"`
-	// Runtimes are the TrussiumRuntimes of the target.
+	Taken    time.Time                   `json:"taken"`
 	Runtimes []unstructured.Unstructured `json:"runtimes"`
-	// Children are the objects of the managed kinds with the name of one of the runtimes.
+	// Children are the objects of the managed kinds for one of the runtimes, Wanted how many of them the runtimes ask for.
 	Children []unstructured.Unstructured `json:"children"`
-	// ReplicaSets and Pods are those labelled as one of the runtimes.
+	Wanted   int                         `json:"wanted"`
+	// ReplicaSets and Pods are those that the runtimes' Deployments select.
 	ReplicaSets []unstructured.Unstructured `json:"replicaSets"`
 	Pods        []unstructured.Unstructured `json:"pods"`
 	// Events are the events.k8s.io/v1 events about the runtimes.
@@ -36,23 +36,32 @@ func Observe(ctx context.Context, t Target) (*Snapshot, error) {
 	s := &Snapshot{Taken: time.Now()}
 	reader := snapshotReader{ctx: ctx, target: t}
 	for _, name := range t.Runtimes {
-		s.Runtimes = append(s.Runtimes, reader.get(RuntimeKind, t.Namespace, name)...)
-		for _, kind := range managedKinds {
-			s.Children = append(s.Children, reader.get(kind.gvk, t.Namespace, name)...)
+		for _, runtime := range reader.get(t.Subject.Kind, t.Namespace, name) {
+			s.Runtimes = append(s.Runtimes, runtime)
+			s.Wanted += len(t.Subject.kindsOf(&runtime))
 		}
-		labels := client.MatchingLabels{nameLabel: "trussium", instanceLabel: name}
-		s.ReplicaSets = append(s.ReplicaSets, reader.list(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, t.Namespace, labels)...)
-		s.Pods = append(s.Pods, reader.list(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, t.Namespace, labels)...)
+		for _, kind := range t.Subject.managed {
+			children := reader.get(kind.gvk, t.Namespace, kind.NameFor(name))
+			s.Children = append(s.Children, children...)
+			for i := range children {
+				labels := selectedBy(&children[i])
+				if len(labels) == 0 {
+					continue
+				}
+				s.ReplicaSets = append(s.ReplicaSets, reader.list(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, t.Namespace, labels)...)
+				s.Pods = append(s.Pods, reader.list(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, t.Namespace, labels)...)
+			}
+		}
 	}
 	for _, event := range reader.list(schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, t.Namespace) {
 		kind, _, _ := unstructured.NestedString(event.Object, "regarding", "kind")
 		name, _, _ := unstructured.NestedString(event.Object, "regarding", "name")
-		if kind == RuntimeKind.Kind && slices.Contains(t.Runtimes, name) {
+		if kind == t.Subject.Kind.Kind && slices.Contains(t.Runtimes, name) {
 			s.Events = append(s.Events, event)
 		}
 	}
-	s.CRD = only(reader.get(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "", crdName))
-	s.Lease = only(reader.get(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, t.OperatorNamespace, leaseName))
+	s.CRD = only(reader.get(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "", t.Subject.Resource.CRD))
+	s.Lease = only(reader.get(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, t.OperatorNamespace, t.Subject.Lease))
 	s.OperatorPods = reader.list(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, t.OperatorNamespace, t.operatorLabels())
 	if reader.err != nil {
 		return nil, fmt.Errorf("take a snapshot: %w", reader.err)
@@ -60,13 +69,37 @@ func Observe(ctx context.Context, t Target) (*Snapshot, error) {
 	return s, nil
 }
 
-// ObserveAtRest takes a snapshot once no pod of the runtimes is on its way out any more.
+// selectedBy are the labels by which a Deployment selects its pods; nil for any other object.
+func selectedBy(object *unstructured.Unstructured) client.MatchingLabels {
+	if object.GetKind() != kindDeployment {
+		return nil
+	}
+	labels, _, _ := unstructured.NestedStringMap(object.Object, "spec", "selector", "matchLabels")
+	return labels
+}
+
+// crdName is the name of the CRD in either snapshot.
+func crdName(snapshots ...*Snapshot) string {
+	for _, s := range snapshots {
+		if s.CRD != nil {
+			return s.CRD.GetName()
+		}
+	}
+	return ""
+}
+
+// ObserveAtRest takes a snapshot once no Deployment of the runtimes is rolling, and no pod on its way out any more.
 func ObserveAtRest(ctx context.Context, t Target) (*Snapshot, error) {
 	var snapshot *Snapshot
 	rested, seen, err := t.eventually(ctx, goneTimeout, func(ctx context.Context) (bool, string, error) {
 		var err error
 		if snapshot, err = Observe(ctx, t); err != nil {
 			return false, "", err
+		}
+		for _, deployment := range ofKind(snapshot.Children, kindDeployment) {
+			if told := rolling(&deployment); told != "" {
+				return false, told, nil
+			}
 		}
 		for i := range snapshot.Pods {
 			if snapshot.Pods[i].GetDeletionTimestamp() != nil {
@@ -79,6 +112,21 @@ func ObserveAtRest(ctx context.Context, t Target) (*Snapshot, error) {
 		err = fmt.Errorf("no rest within %s: %s", goneTimeout, seen)
 	}
 	return snapshot, err
+}
+
+// rolling says how far the rollout of a Deployment is; empty if it is over.
+func rolling(deployment *unstructured.Unstructured) string {
+	number := func(path ...string) int64 {
+		value, _, _ := unstructured.NestedInt64(deployment.Object, path...)
+		return value
+	}
+	wanted := number("spec", "replicas")
+	if number("status", "observedGeneration") >= deployment.GetGeneration() && number("status", "updatedReplicas") == wanted &&
+		number("status", "replicas") == wanted && number("status", "availableReplicas") == wanted {
+		return ""
+	}
+	return fmt.Sprintf("Deployment %s has %d pods, %d updated, %d available, %d are wanted", deployment.GetName(),
+		number("status", "replicas"), number("status", "updatedReplicas"), number("status", "availableReplicas"), wanted)
 }
 
 // LeaseTaken is when the leading operator took the Lease; the zero time if nobody leads.

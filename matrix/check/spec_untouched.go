@@ -3,7 +3,7 @@ package check
 // SpecUntouched is the check that nobody edited what the user wrote.
 var SpecUntouched = Check{
 	ID:    "spec-untouched",
-	Claim: "The spec of every TrussiumRuntime is what it was, and so is its generation.",
+	Claim: "The spec of every runtime is what it was, and so is its generation.",
 }
 
 // CompareSpecs judges SpecUntouched.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,82 +12,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
-// Labels of the contract, sections 2 and 6.
+// Labels that Helm charts and operators share.
 const (
-	nameLabel      = "app.kubernetes.io/name"
-	instanceLabel  = "app.kubernetes.io/instance"
-	componentLabel = "app.kubernetes.io/component"
-	operatorName   = "trussium-operator"
-	leaseName      = "d4fd4c09.trussium.io"
-	crdName        = "trussiumruntimes.runtime.trussium.io"
+	nameLabel     = "app.kubernetes.io/name"
+	instanceLabel = "app.kubernetes.io/instance"
 )
-
-// RuntimeKind is the kind the operator reconciles.
-var RuntimeKind = schema.GroupVersionKind{Group: "runtime.trussium.io", Version: "v1alpha1", Kind: "TrussiumRuntime"}
-
-// managedKind is a kind of object that the operator makes for every runtime.
-type managedKind struct {
-	gvk      schema.GroupVersionKind
-	resource string
-	// askedFor is the field of the spec whose enabled asks for such an object; empty if every
-	// runtime has one.
-	askedFor string
-}
-
-// managedKinds are the kinds that the newest release manages, in the order of their making.
-var managedKinds = []managedKind{
-	{schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "configmaps", ""},
-	{schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, "serviceaccounts", ""},
-	{schema.GroupVersionKind{Version: "v1", Kind: "Service"}, "services", ""},
-	{schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, "networkpolicies", fieldNetworkPolicy},
-	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments", ""},
-	{schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, "poddisruptionbudgets", ""},
-	{schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}, "horizontalpodautoscalers", fieldAutoscaling},
-}
-
-// Fields of the spec that not every release knows.
-const (
-	fieldNetworkPolicy = "networkPolicy"
-	fieldAutoscaling   = "autoscaling"
-)
-
-// kindsOf are the kinds of which the runtime is to have an object.
-func kindsOf(runtime *unstructured.Unstructured) []managedKind {
-	return slices.DeleteFunc(slices.Clone(managedKinds), func(kind managedKind) bool {
-		if kind.askedFor == "" {
-			return false
-		}
-		enabled, _, _ := unstructured.NestedBool(runtime.Object, "spec", kind.askedFor, "enabled")
-		return !enabled
-	})
-}
-
-// FeaturesOf are the fields of the spec beyond those of the first release that a release with
-// this CRD in its chart supports.
-func FeaturesOf(chart *unstructured.Unstructured) []string {
-	versions, _, _ := unstructured.NestedSlice(chart.Object, "spec", "versions")
-	var features []string
-	for _, version := range versions {
-		entry, _ := version.(map[string]any)
-		for _, field := range []string{fieldNetworkPolicy, fieldAutoscaling} {
-			_, found, _ := unstructured.NestedMap(entry, "schema", "openAPIV3Schema", "properties", "spec", "properties", field)
-			if found && !slices.Contains(features, field) {
-				features = append(features, field)
-			}
-		}
-	}
-	return features
-}
 
 // Target is the installed operator and the runtimes that a check looks at.
 type Target struct {
+	// Subject says which operator it is.
+	Subject Subject
 	// Client reads from and writes to the API server directly, without a cache.
 	Client client.Client
 	// Clientset reads logs and metrics, HTTP asks through proxies; both go to the API server.
@@ -102,8 +46,8 @@ type Target struct {
 	// RuntimeRepository and RuntimeTag are the image of the runtimes a check makes.
 	RuntimeRepository string
 	RuntimeTag        string
-	// Features are those of the installed release, see FeaturesOf. Runtimes that a check makes
-	// use all of them.
+	// Features are those of the installed release, see Subject.FeaturesOf. Runtimes that a check
+	// makes use all of them.
 	Features []string
 	// Patience bounds every wait; 0 leaves each wait its own limit.
 	Patience time.Duration
@@ -124,30 +68,48 @@ func (t Target) Connect(config *rest.Config) (Target, error) {
 	return t, nil
 }
 
-// newRuntime is an empty TrussiumRuntime of that name.
+// newRuntime is an empty runtime of that name.
 func (t Target) newRuntime(name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(RuntimeKind)
+	object.SetGroupVersionKind(t.Subject.Kind)
 	object.SetNamespace(t.Namespace)
 	object.SetName(name)
 	return object
 }
 
-// RuntimeObject is a TrussiumRuntime as a user would write it, with the target's image.
+// newChild is an empty object of the managed kind for the runtime of that name.
+func (t Target) newChild(kind managedKind, runtime string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind.gvk)
+	object.SetNamespace(t.Namespace)
+	object.SetName(kind.NameFor(runtime))
+	return object
+}
+
+// RuntimeObject is a runtime as a user would write it, with the target's image.
 func (t Target) RuntimeObject(name string, replicas int) *unstructured.Unstructured {
 	object := t.newRuntime(name)
-	object.Object["spec"] = map[string]any{
-		"image":    map[string]any{"repository": t.RuntimeRepository, "tag": t.RuntimeTag},
-		"provider": map[string]any{"type": "ollama", "model": "llama3.2"},
-		"replicas": int64(replicas),
+	fill := compat.Placeholders{Repository: t.RuntimeRepository, Tag: t.RuntimeTag, Replicas: replicas}
+	spec := fill.Render(t.Subject.Resource.Spec).(map[string]any)
+	for _, feature := range t.Subject.Resource.Features {
+		if slices.Contains(t.Features, feature.Field) {
+			spec[feature.Field] = fill.Render(feature.Value)
+		}
 	}
-	for _, feature := range t.Features {
-		object.Object["spec"].(map[string]any)[feature] = map[string]any{
-			fieldNetworkPolicy: map[string]any{"enabled": true, "ingress": []any{map[string]any{"namespaceSelector": map[string]any{}}}},
-			fieldAutoscaling:   map[string]any{"enabled": true, "minReplicas": int64(replicas), "maxReplicas": int64(replicas) + 2},
-		}[feature]
-	}
+	object.Object["spec"] = spec
 	return object
+}
+
+// patchRuntime lays the fields over the spec of the runtime of that name.
+func (t Target) patchRuntime(ctx context.Context, name string, spec any) error {
+	patch, err := json.Marshal(map[string]any{"spec": spec})
+	if err != nil {
+		return fmt.Errorf("write the change of %s %s/%s: %w", t.Subject.Kind.Kind, t.Namespace, name, err)
+	}
+	if err := t.Client.Patch(ctx, t.newRuntime(name), client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("change %s %s/%s: %w", t.Subject.Kind.Kind, t.Namespace, name, err)
+	}
+	return nil
 }
 
 // operatorDeployment is the one Deployment of the release.
@@ -157,7 +119,7 @@ func (t Target) operatorDeployment(ctx context.Context) (*appsv1.Deployment, err
 		return nil, fmt.Errorf("list the operator's Deployments in %s: %w", t.OperatorNamespace, err)
 	}
 	if len(list.Items) != 1 {
-		return nil, fmt.Errorf("release %s in %s has %d Deployments labelled %s=%s, 1 is wanted", t.Release, t.OperatorNamespace, len(list.Items), nameLabel, operatorName)
+		return nil, fmt.Errorf("release %s in %s has %d Deployments labelled %s=%s, 1 is wanted", t.Release, t.OperatorNamespace, len(list.Items), nameLabel, t.Subject.Name)
 	}
 	return &list.Items[0], nil
 }
@@ -189,7 +151,7 @@ func (t Target) operatorEnds(ctx context.Context) (map[string]containerEnd, erro
 }
 
 func (t Target) operatorLabels() client.MatchingLabels {
-	return client.MatchingLabels{nameLabel: operatorName, instanceLabel: t.Release}
+	return client.MatchingLabels{nameLabel: t.Subject.Name, instanceLabel: t.Release}
 }
 
 // condition returns status and reason of a condition of the runtime, both empty if it has none.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
+
+	"github.com/trussiumhq/trussium-operator/matrix/load"
 )
 
 // Traffic is the check that clients of a runtime do not notice an operator change.
@@ -15,22 +16,18 @@ var Traffic = Check{
 }
 
 const (
-	// trafficInterval gives the 20 requests a second of checks.md.
-	trafficInterval = 50 * time.Millisecond
 	// requestTimeout is when a client gives up on one request.
 	requestTimeout = 5 * time.Second
 	// fewestRequests is how many requests a verdict needs at least: one second's worth.
 	fewestRequests = 20
 )
 
-// Client asks a runtime for something and returns an error if there was no good answer.
-type Client func(ctx context.Context) error
-
-// ServiceClient asks the runtime's Service for /health/live, through the API server's proxy for
-// Services: from outside the cluster there is no other way that every provider offers.
-func (t Target) ServiceClient(runtime string) Client {
+// ServiceClient asks the runtime's Service for the first of the declared paths, through the API server's
+// proxy for Services: from outside the cluster there is no other way that every provider offers. It is
+// for a subject that serves.
+func (t Target) ServiceClient(runtime string) load.Client {
 	return func(ctx context.Context) error {
-		status, body, err := t.get(ctx, t.Namespace, "services", "http:"+runtime+":http", "/health/live")
+		status, body, err := t.askRuntime(ctx, runtime, t.Subject.Runtime.Paths[0])
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("status %d: %s", status, body)
 		}
@@ -38,87 +35,21 @@ func (t Target) ServiceClient(runtime string) Client {
 	}
 }
 
-// TrafficReport is what a client saw.
-type TrafficReport struct {
-	Requests int
-	Failures int
-	// LongestGap is the longest time between two good answers.
-	LongestGap time.Duration
-	// FirstError is the error of the first failure.
-	FirstError string
+// askRuntime asks the Service of a runtime for a path.
+func (t Target) askRuntime(ctx context.Context, runtime, path string) (status int, body string, err error) {
+	service, _ := t.Subject.kind(kindService)
+	return t.get(ctx, t.Namespace, "services", "http:"+service.NameFor(runtime)+":"+t.Subject.Runtime.Port, path)
 }
 
-func (r TrafficReport) String() string {
-	text := fmt.Sprintf("%d requests, %d failures, longest gap between answers %s", r.Requests, r.Failures, r.LongestGap.Round(time.Millisecond))
-	if r.FirstError != "" {
-		text += ", first failure: " + r.FirstError
-	}
-	return text
-}
+// TrafficReport is what a client saw, Load a running client.
+type (
+	TrafficReport = load.Report
+	Load          = load.Load
+)
 
-// Load is a running client.
-type Load struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	mu     sync.Mutex
-	report TrafficReport
-	last   time.Time
-}
-
-// StartLoad begins to send requests until Stop. Each is sent on time, even while an earlier one
-// waits for its answer.
-func StartLoad(ctx context.Context, ask Client) *Load {
-	ctx, cancel := context.WithCancel(ctx)
-	load := &Load{cancel: cancel, done: make(chan struct{}), last: time.Now()}
-	go load.run(ctx, ask)
-	return load
-}
-
-func (l *Load) run(ctx context.Context, ask Client) {
-	defer close(l.done)
-	var pending sync.WaitGroup
-	defer pending.Wait()
-	ticker := time.NewTicker(trafficInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			// A request under way when the load stops is still answered and counted.
-			pending.Go(func() {
-				requestCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-				defer cancel()
-				l.record(ask(requestCtx))
-			})
-		}
-	}
-}
-
-func (l *Load) record(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.report.Requests++
-	if err != nil {
-		l.report.Failures++
-		if l.report.FirstError == "" {
-			l.report.FirstError = err.Error()
-		}
-		return
-	}
-	now := time.Now()
-	l.report.LongestGap = max(l.report.LongestGap, now.Sub(l.last))
-	l.last = now
-}
-
-// Stop ends the load and returns what it saw, the time since the last answer included.
-func (l *Load) Stop() TrafficReport {
-	l.cancel()
-	<-l.done
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.report.LongestGap = max(l.report.LongestGap, time.Since(l.last))
-	return l.report
+// StartLoad begins to ask the runtime 20 times a second, until Stop.
+func StartLoad(ctx context.Context, ask load.Client) *Load {
+	return load.Start(ctx, load.Rate, requestTimeout, ask)
 }
 
 // JudgeTraffic judges Traffic: no request may fail.

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
 // The two checks of an operator that is upgraded a second time, after a rollback.
@@ -27,10 +28,9 @@ var (
 // given it to the Deployment: from then on it rolls whether or not an operator runs.
 func StartRoll(ctx context.Context, t Target, tag string) (Result, error) {
 	var r Result
-	name := t.Runtimes[0]
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"image":{"tag":%q}}}`, tag))
-	if err := t.Client.Patch(ctx, t.newRuntime(name), patch); err != nil {
-		return r, fmt.Errorf("change the image of TrussiumRuntime %s/%s: %w", t.Namespace, name, err)
+	fill := compat.Placeholders{Repository: t.RuntimeRepository, Tag: tag}
+	if err := t.patchRuntime(ctx, t.Runtimes[0], fill.Render(compat.Parts(t.Subject.Resource.Spec, compat.ImagePlaceholders))); err != nil {
+		return r, err
 	}
 	want := t.RuntimeRepository + ":" + tag
 	done, seen, err := t.eventually(ctx, repairTimeout, func(ctx context.Context) (bool, string, error) {
@@ -38,7 +38,7 @@ func StartRoll(ctx context.Context, t Target, tag string) (Result, error) {
 		if err != nil {
 			return false, "", err
 		}
-		for _, deployment := range ofKind(snapshot.Children, "Deployment") {
+		for _, deployment := range ofKind(snapshot.Children, kindDeployment) {
 			if image := templateImage(&deployment); image != want {
 				return false, fmt.Sprintf("the Deployment has image %s", image), nil
 			}
@@ -67,15 +67,19 @@ func templateImage(deployment *unstructured.Unstructured) string {
 // and judges UpgradeInFlight. An operator that took over before or after the roll proves nothing.
 func AwaitInFlight(ctx context.Context, t Target, before *Snapshot, began time.Time, tag string) (Result, error) {
 	var r Result
+	report := t.Subject.Resource.Upgrade
+	if report == nil {
+		return r, fmt.Errorf("%w: the compatibility file does not declare by operator.resource.upgrade how the operator tells of an image change", ErrNotApplicable)
+	}
 	name, want := t.Runtimes[0], t.RuntimeRepository+":"+tag
 	done, seen, err := t.eventually(ctx, readyTimeout, func(ctx context.Context) (bool, string, error) {
 		object := t.newRuntime(name)
 		if err := t.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return false, "", err
 		}
-		image, _, _ := unstructured.NestedString(object.Object, "status", "lastSuccessfulImage")
+		image, _, _ := unstructured.NestedString(object.Object, "status", report.Image)
 		ready, told := settled(object)
-		return ready && image == want, fmt.Sprintf("lastSuccessfulImage %q; %s", image, told), nil
+		return ready && image == want, fmt.Sprintf("%s %q; %s", report.Image, image, told), nil
 	})
 	if err != nil {
 		return r, err
@@ -88,11 +92,11 @@ func AwaitInFlight(ctx context.Context, t Target, before *Snapshot, began time.T
 	if err != nil {
 		return r, err
 	}
-	r.Add(judgeInFlight(before, after, began))
+	r.Add(judgeInFlight(*report, before, after, began))
 	return r, nil
 }
 
-func judgeInFlight(before, after *Snapshot, began time.Time) Result {
+func judgeInFlight(report compat.UpgradeReport, before, after *Snapshot, began time.Time) Result {
 	var r Result
 	taken := after.LeaseTaken()
 	if taken.Before(began) {
@@ -105,17 +109,19 @@ func judgeInFlight(before, after *Snapshot, began time.Time) Result {
 			reason, _, _ = unstructured.NestedString(p.after.Object, "reason")
 		}
 		switch reason {
-		case "RuntimeUpgradeStarted", "RuntimeUpgradeCompleted", "RuntimeUpgradeFailed":
+		case report.Started, report.Completed, report.Failed:
 			told = append(told, reason)
 		default:
 			continue
 		}
-		if at := timeAt(p.after, "eventTime"); reason == "RuntimeUpgradeCompleted" && at.Before(taken) {
+		if at := timeAt(p.after, "eventTime"); reason == report.Completed && at.Before(taken) {
 			r.Fail("the image was complete %s before the new operator led: nothing was in flight", taken.Sub(at).Round(time.Millisecond))
 		}
 	}
 	slices.Sort(told)
-	if want := []string{"RuntimeUpgradeCompleted", "RuntimeUpgradeStarted"}; !slices.Equal(told, want) {
+	want := []string{report.Completed, report.Started}
+	slices.Sort(want)
+	if !slices.Equal(told, want) {
 		r.Fail("the upgrade events are %q, want one Started and one Completed", told)
 	}
 	r.See("the new operator led since %s; the upgrade events: %q", taken.Format(time.TimeOnly), told)
@@ -129,23 +135,25 @@ func timeAt(object *unstructured.Unstructured, path ...string) time.Time {
 	return at
 }
 
-// SetReplicas gives the target's first runtime that many pods, and waits until they are Ready.
+// SetReplicas gives the target's first runtime that many pods, and waits until they are Ready. The
+// features that hold the count, as an autoscaler's bounds do, follow.
 func SetReplicas(ctx context.Context, t Target, count int) (Result, error) {
 	name := t.Runtimes[0]
 	object := t.newRuntime(name)
 	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-		return Result{}, fmt.Errorf("read TrussiumRuntime %s/%s: %w", t.Namespace, name, err)
+		return Result{}, fmt.Errorf("read %s %s/%s: %w", t.Subject.Kind.Kind, t.Namespace, name, err)
 	}
-	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, count)
-	if isAutoscaled(object) { // its autoscaler decides above the fewest
-		patch = fmt.Sprintf(`{"spec":{"replicas":%d,"autoscaling":{"minReplicas":%d,"maxReplicas":%d}}}`, count, count, count+2)
+	parts, _ := compat.Parts(t.Subject.Resource.Spec, compat.ReplicasPlaceholders).(map[string]any)
+	if parts == nil {
+		return Result{Seen: []string{"the compatibility file declares no field of the spec for the count of pods"}}, nil
 	}
-	if err := t.Client.Patch(ctx, t.newRuntime(name), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		return Result{}, fmt.Errorf("scale TrussiumRuntime %s/%s to %d: %w", t.Namespace, name, count, err)
+	for _, feature := range t.Subject.Resource.Features {
+		if part := compat.Parts(feature.Value, compat.ReplicasPlaceholders); part != nil && asksFor(object, feature.Field) {
+			parts[feature.Field] = part
+		}
+	}
+	if err := t.patchRuntime(ctx, name, compat.Placeholders{Replicas: count}.Render(parts)); err != nil {
+		return Result{}, err
 	}
 	return AwaitReady(ctx, t, name)
-}
-
-func isAutoscaled(runtime *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(kindsOf(runtime), func(kind managedKind) bool { return kind.askedFor == fieldAutoscaling })
 }

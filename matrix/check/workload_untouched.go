@@ -14,7 +14,7 @@ var WorkloadUntouched = Check{
 func CompareWorkload(before, after *Snapshot) Result {
 	var r Result
 	deployments := 0
-	for _, p := range pairs(ofKind(before.Children, "Deployment"), ofKind(after.Children, "Deployment")) {
+	for _, p := range pairs(ofKind(before.Children, kindDeployment), ofKind(after.Children, kindDeployment)) {
 		if !r.same(p) {
 			continue
 		}

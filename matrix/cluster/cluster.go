@@ -19,6 +19,9 @@ type Spec struct {
 	// Mirrors maps a registry host to the base URL that serves it instead, such as
 	// "ghcr.io" to "http://127.0.0.1:5001". The URL is reached from this machine.
 	Mirrors map[string]string
+	// Images are the references that pods will name. A cluster whose nodes can't reach the mirrors
+	// has them loaded from there at its start.
+	Images []string
 	// Retain lets the cluster outlive the process that starts it. It is then ended by a
 	// later Stop of a cluster that was attached to the same Dir.
 	Retain bool
@@ -37,6 +40,9 @@ type Info struct {
 	Control string `json:"control"`
 	// Limits are sentences on what a result from this cluster does not prove.
 	Limits []string `json:"limits,omitempty"`
+	// RealContainers tells that a container runtime makes the containers, with all that a pod asks
+	// for, and that they reach Services by name, as on any cluster.
+	RealContainers bool `json:"realContainers,omitempty"`
 }
 
 // Cluster is a running cluster.

@@ -7,6 +7,8 @@ const APIVersion = "compatibility.trussium.io/v1"
 type File struct {
 	// Path is the file as it was given to Load; positions refer to it.
 	Path string
+	// Operator is the operator that the file is about.
+	Operator Operator
 	// OperatorReleases are the releases of the operator, which upgrades start from.
 	OperatorReleases []OperatorRelease
 	// RuntimeReleases are the releases of the runtime that were looked at.

@@ -17,7 +17,7 @@ const SchemaFile = "docs/compatibility.schema.json"
 func JSONSchema() ([]byte, error) {
 	reflector := &jsonschema.Reflector{Anonymous: true, ExpandedStruct: true, DoNotReference: true, Mapper: scalarSchema}
 	schema := reflector.Reflect(fileSchema{})
-	schema.Title = "compatibility.yaml of the Trussium operator, " + APIVersion
+	schema.Title = "compatibility.yaml, " + APIVersion
 	schema.Description = "Which operator and runtime releases exist, which combinations are claimed to work, and which upgrades the matrix proves."
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -33,6 +33,7 @@ func JSONSchema() ([]byte, error) {
 
 type fileSchema struct {
 	APIVersion       apiVersion              `json:"apiVersion" jsonschema_description:"The format of this file."`
+	Operator         *operatorSchema         `json:"operator,omitempty" jsonschema_description:"The operator that this file is about. Default: the Trussium operator."`
 	OperatorReleases []operatorReleaseSchema `json:"operatorReleases" jsonschema:"minItems=1" jsonschema_description:"The releases of the operator that upgrades start from."`
 	RuntimeReleases  []runtimeReleaseSchema  `json:"runtimeReleases" jsonschema:"minItems=1" jsonschema_description:"The releases of the runtime that were looked at."`
 	RuntimeCharts    []runtimeChartSchema    `json:"runtimeCharts,omitempty" jsonschema_description:"The releases of the runtime's own Helm chart."`
@@ -192,6 +193,6 @@ func scalarSchema(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[ValuesMode]():
 		return enum(ValuesDefault, ValuesReuse, ValuesResetThenReuse)
 	default:
-		return nil
+		return operatorScalarSchema(t)
 	}
 }

@@ -93,7 +93,7 @@ func TestSchemaAcceptsValidFiles(t *testing.T) {
 var beyondSchema = []string{
 	"combination-range-bad", "combination-twice", "combination-unlisted", "encoding", "from-unlisted", "from-unlisted-far",
 	"image-tag-of-another", "key-duplicate", "key-not-text", "known-defect-fixed-earlier", "known-defect-twice", "kubernetes-version-below-floor", "merge-key",
-	"operator-release-twice", "row-id-derived-twice", "row-twice", "runtime-chart-twice", "runtime-release-twice", "second-document",
+	"operator-not-json", "operator-release-twice", "row-id-derived-twice", "row-twice", "runtime-chart-twice", "runtime-release-twice", "second-document",
 	"superseded-by-earlier", "superseded-by-unlisted", "syntax", "syntax-tab", "tag-binary", "target-is-baseline", "target-unlisted",
 	"through-backwards", "through-unlisted",
 }
@@ -123,9 +123,12 @@ type place struct {
 	schema *jsonschema.Schema
 }
 
-// places are all nodes below n.
+// places are all nodes below n, but for those whose keys are free.
 func places(t *testing.T, path string, n *yaml.Node, schema *jsonschema.Schema) []place {
 	t.Helper()
+	if n.Kind == yaml.MappingNode && len(schema.Properties) == 0 && schema.AdditionalProperties != false {
+		return nil
+	}
 	all := []place{{path, n, schema}}
 	switch n.Kind {
 	case yaml.MappingNode:

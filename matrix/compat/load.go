@@ -35,6 +35,7 @@ func Load(path string) (*File, error) {
 // Parse is Load for content that is already in memory. The path is only named in problems.
 func Parse(path string, data []byte) (*File, error) {
 	r := &reader{file: path}
+	r.lines = lineCount(data)
 	root := r.document(data)
 	if root == nil {
 		return nil, asError(r.problems)
@@ -85,7 +86,7 @@ func (r *reader) syntaxProblem(err error, data []byte) {
 	if match := syntaxErrorLine.FindStringSubmatch(text); match != nil {
 		text = text[len(match[0]):]
 		if n, err := strconv.Atoi(match[1]); err == nil {
-			line = min(max(n, 1), lineCount(data))
+			line = min(max(n, 1), r.lines)
 		}
 	}
 	r.problemAt(Position{Line: line, Column: 1}, "correct the YAML in this line or the one before",

@@ -86,7 +86,8 @@ func TestValidMinimal(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &File{
-		Path: "testdata/valid/minimal.yaml",
+		Path:     "testdata/valid/minimal.yaml",
+		Operator: DefaultOperator(),
 		OperatorReleases: []OperatorRelease{{
 			Position: Position{3, 5}, Version: "0.3.1", Commit: strings.Repeat("a", 40), CommitPosition: Position{4, 13},
 		}},
@@ -142,6 +143,9 @@ func TestValidFull(t *testing.T) {
 	}
 	if combination := file.Combinations[1]; combination.Status != StatusHistorical || combination.Operator != "1.0.2" {
 		t.Errorf("combination: got %+v", combination)
+	}
+	if operator := file.Operator; operator.Resource.CRD != "kiosks.fair.example.com" || operator.Resource.Managed[1].NameFor("a") != "a-notice" || operator.Rights.Packages[0].Namespaces != NamespacesRelease {
+		t.Errorf("operator: got %+v", operator)
 	}
 	for provider, want := range map[string][]string{"embedded": {"1.34.4", "1.37.2"}, "kind": {"1.34.4"}, "existing": {"1.34.4"}} {
 		if got := file.Kubernetes.Versions(provider); !slices.Equal(got, want) {

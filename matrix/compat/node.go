@@ -12,6 +12,7 @@ import (
 // one that the file lacks; whether it may is decided where the mapping is read.
 type reader struct {
 	file     string
+	lines    int
 	problems []Problem
 }
 
@@ -22,7 +23,7 @@ func (r *reader) problem(n *yaml.Node, advice, format string, args ...any) {
 func (r *reader) problemAt(at Position, advice, format string, args ...any) {
 	r.problems = append(r.problems, Problem{
 		File:    r.file,
-		Line:    at.Line,
+		Line:    min(at.Line, r.lines), // a value that is missing at the very end is placed behind it
 		Column:  at.Column,
 		Message: fmt.Sprintf(format, args...),
 		Advice:  advice,

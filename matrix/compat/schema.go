@@ -12,7 +12,7 @@ import (
 func (r *reader) compatibilityFile(n *yaml.Node) *File {
 	values, ok := r.mapping("", n, keys{
 		required: []string{"apiVersion", "operatorReleases", "runtimeReleases", "kubernetes", "upgrades"},
-		optional: []string{"runtimeCharts", "combinations"},
+		optional: []string{"operator", "runtimeCharts", "combinations"},
 	})
 	if !ok {
 		return nil
@@ -20,7 +20,10 @@ func (r *reader) compatibilityFile(n *yaml.Node) *File {
 	if version, ok := r.text("apiVersion", values["apiVersion"]); ok && version != APIVersion {
 		r.problem(values["apiVersion"], "write "+APIVersion, "apiVersion is %q, which this tool does not know", version)
 	}
-	file := &File{}
+	file := &File{Operator: DefaultOperator()}
+	if node := values["operator"]; node != nil {
+		file.Operator = r.operator("operator", node)
+	}
 	operators := r.names("operator release")
 	r.list("operatorReleases", values["operatorReleases"], true, func(path string, n *yaml.Node) {
 		file.OperatorReleases = append(file.OperatorReleases, r.operatorRelease(path, n, operators))

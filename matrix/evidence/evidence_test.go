@@ -64,6 +64,23 @@ func TestAllRefusesAMisnamedDocument(t *testing.T) {
 	}
 }
 
+// A broken document is in the way of all, unless it is about to be written anew.
+func TestAllLeavesOutWhatIsExcepted(t *testing.T) {
+	store := Store{Dir: t.TempDir()}
+	if err := store.Save(sample()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(store.Path("c--d"), []byte(`{"kind": `), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.All("a--b"); err == nil {
+		t.Error("a broken document was accepted")
+	}
+	if all, err := store.All("c--d"); err != nil || len(all) != 1 {
+		t.Errorf("without it the store lists %d documents, %v, want 1", len(all), err)
+	}
+}
+
 func TestRecordReplacesAnEarlierResult(t *testing.T) {
 	cell := sample()
 	cell.Record(Step{ID: "quiet", Outcome: Failed})

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
+	"strings"
 )
 
 // Store is a folder of evidence documents, one file a cell.
@@ -58,8 +60,9 @@ func (s Store) Load(id string) (*Cell, error) {
 	return cell, nil
 }
 
-// All reads every document of the folder, sorted by id. A missing folder is an empty one.
-func (s Store) All() ([]*Cell, error) {
+// All reads every document of the folder, sorted by id, without those of the cells that are
+// excepted. A missing folder is an empty one.
+func (s Store) All(except ...string) ([]*Cell, error) {
 	files, err := filepath.Glob(filepath.Join(s.Dir, "*.json"))
 	if err != nil {
 		return nil, fmt.Errorf("list the evidence in %s: %w", s.Dir, err)
@@ -67,6 +70,9 @@ func (s Store) All() ([]*Cell, error) {
 	sort.Strings(files)
 	var cells []*Cell
 	for _, file := range files {
+		if slices.Contains(except, strings.TrimSuffix(filepath.Base(file), ".json")) {
+			continue
+		}
 		content, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

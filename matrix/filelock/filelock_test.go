@@ -5,7 +5,10 @@ package filelock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -18,6 +21,9 @@ func TestLock(t *testing.T) {
 	}
 	if _, err := Try(file); !errors.Is(err, ErrHeld) {
 		t.Errorf("a second lock says %v, want ErrHeld", err)
+	}
+	if _, err := Try(file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d, since 2", os.Getpid())) {
+		t.Errorf("a second lock says %v, want who has the first", err)
 	}
 	waited := 0
 	time.AfterFunc(100*time.Millisecond, unlock)

@@ -59,6 +59,10 @@ func TestCommits(t *testing.T) {
 		if err != nil || isAncestor != test.isAncestor {
 			t.Errorf("%s: IsAncestor: got %v, %v, want %v", test.name, isAncestor, err, test.isAncestor)
 		}
+		history, err := repository.History(ctx, "HEAD")
+		if err != nil || history[test.commit] != test.isAncestor {
+			t.Errorf("%s: History: got %v, %v, want it to hold the commit: %v", test.name, history, err, test.isAncestor)
+		}
 	}
 }
 

@@ -43,6 +43,19 @@ func (r Repository) Log(ctx context.Context, since, to string) ([]Commit, error)
 	return commits, nil
 }
 
+// History is the commits that can be reached from commit, and commit itself, by their full hashes.
+func (r Repository) History(ctx context.Context, commit string) (map[string]bool, error) {
+	out, err := r.output(ctx, "list the history of commit "+commit, "rev-list", commit)
+	if err != nil {
+		return nil, err
+	}
+	history := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		history[strings.TrimSpace(line)] = true
+	}
+	return history, nil
+}
+
 // Changed lists the files that differ between two commits, of those at or below the paths, which are relative to
 // the root.
 func (r Repository) Changed(ctx context.Context, from, to string, paths ...string) ([]string, error) {

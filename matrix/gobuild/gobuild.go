@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/trussiumhq/trussium-operator/matrix/filelock"
+	"github.com/trussiumhq/trussium-operator/matrix/subprocess"
 )
 
 // progressInterval is how often a running build tells how far it is.
@@ -43,6 +44,8 @@ type Program struct {
 	// Inputs are the files and folders, relative to Dir, whose content is the cache key
 	// of Cached. Default: the whole of Dir.
 	Inputs []string
+	// Background lets the build give way to whatever else this machine does.
+	Background bool
 }
 
 // Cached returns the path of the built program in cacheDir/bin, building it first if the
@@ -69,6 +72,7 @@ func (p Program) Cached(ctx context.Context, cacheDir string, progress func(stri
 	if built(path) {
 		return path, nil
 	}
+	removeAbandoned(path)
 	if err := p.Build(ctx, path, progress); err != nil {
 		return "", err
 	}
@@ -83,7 +87,7 @@ func built(path string) bool {
 // Build writes the program to out, which is replaced only when the build succeeds.
 // Nothing is cached beyond what the go command caches itself. progress may be nil.
 func (p Program) Build(ctx context.Context, out string, progress func(string)) error {
-	temp, err := os.MkdirTemp(filepath.Dir(out), ".build-")
+	temp, err := os.MkdirTemp(filepath.Dir(out), temporaryPrefix(out))
 	if err != nil {
 		return fmt.Errorf("build %s: %w", p.name(), err)
 	}
@@ -98,8 +102,13 @@ func (p Program) Build(ctx context.Context, out string, progress func(string)) e
 	if err != nil {
 		return fmt.Errorf("build %s: %w", p.name(), err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := subprocess.Start(cmd); err != nil {
 		return fmt.Errorf("build %s: start the go command: %w", p.name(), err)
+	}
+	if p.Background {
+		if err := subprocess.YieldCPU(cmd); err != nil && progress != nil {
+			progress(fmt.Sprintf("%s is built at the usual priority: %v", p.name(), err))
+		}
 	}
 	errorText := follow(stderr, p.name(), total, progress)
 	if err := cmd.Wait(); err != nil {
@@ -114,12 +123,29 @@ func (p Program) Build(ctx context.Context, out string, progress func(string)) e
 	return nil
 }
 
+// temporaryPrefix starts the names of the folders, beside it, that a program is built in.
+func temporaryPrefix(out string) string {
+	return ".build-" + filepath.Base(out) + "-"
+}
+
+// removeAbandoned deletes what killed builds of a program left, as far as it can. The caller
+// holds the lock of the program, so nobody else builds it.
+func removeAbandoned(out string) {
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(out), temporaryPrefix(out)+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range left {
+		os.RemoveAll(dir)
+	}
+}
+
 // packages counts the packages of the build, downloading modules as needed; 0 if the go
 // command can't tell (the build itself then says why).
 func (p Program) packages(ctx context.Context, progress func(string)) int {
 	report(progress, p.name()+": resolving modules")
 	args := append([]string{"list", "-deps"}, p.sourceFlags()...)
-	out, err := p.command(ctx, append(args, p.pkg())...).Output()
+	out, err := subprocess.Output(p.command(ctx, append(args, p.pkg())...))
 	if err != nil {
 		return 0
 	}
@@ -166,7 +192,6 @@ func (p Program) command(ctx context.Context, args ...string) *exec.Cmd {
 	if os.Getenv("GOGC") == "" {
 		cmd.Env = append(cmd.Env, "GOGC="+compilerGOGC)
 	}
-	ownGroup(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }
@@ -232,7 +257,7 @@ var ErrNoGo = errors.New("the go command is not on the PATH: install Go (https:/
 // goVersion is what the go command of this machine calls itself in dir: a toolchain line
 // of a module's go.mod can select another one than on the PATH.
 func (p Program) goVersion(ctx context.Context) (string, error) {
-	out, err := p.command(ctx, "env", "GOVERSION").Output()
+	out, err := subprocess.Output(p.command(ctx, "env", "GOVERSION"))
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", ErrNoGo
 	}

@@ -126,6 +126,28 @@ func TestBuildErrorShowsTheCompilersMessage(t *testing.T) {
 	}
 }
 
+// What a killed build left goes with the next one of the same program. Those of others may be going on.
+func TestCachedRemovesWhatAKilledBuildLeft(t *testing.T) {
+	program, cache := Program{Dir: module(t, hello)}, t.TempDir()
+	key, err := program.Key(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := filepath.Join(cache, "bin", temporaryPrefix("hello-"+key[:16])+"123")
+	other := filepath.Join(cache, "bin", temporaryPrefix("other-"+key[:16])+"123")
+	write(t, filepath.Join(killed, "go-build1", "half.a"), "half")
+	write(t, filepath.Join(other, "half.a"), "half")
+	if _, err := program.Cached(t.Context(), cache, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(killed); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what the killed build left: %v", err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("the build of another program: %v", err)
+	}
+}
+
 // A build that is cancelled while it runs ends soon and leaves no file.
 func TestCancelEndsTheBuild(t *testing.T) {
 	dir := module(t, hello)

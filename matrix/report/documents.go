@@ -17,13 +17,17 @@ import (
 var withTables = []string{"README.md", "docs/COMPATIBILITY.md"}
 
 // Documents are the files that reports consist of, by their paths relative to the root of the checkout, with slashes:
-// the upgrade matrix, the documents with tables, and the JSON Schema of the compatibility file.
+// the upgrade matrix, the documents with tables, and, in the repository that publishes it, the JSON Schema of the
+// compatibility file.
 func Documents(root string, in Input) (map[string][]byte, error) {
-	schema, err := compat.JSONSchema()
-	if err != nil {
-		return nil, err
+	documents := map[string][]byte{in.MatrixFile: UpgradeMatrix(in)}
+	if in.File.Operator.Image.Repository == compat.DefaultOperator().Image.Repository {
+		schema, err := compat.JSONSchema()
+		if err != nil {
+			return nil, err
+		}
+		documents[compat.SchemaFile] = schema
 	}
-	documents := map[string][]byte{in.MatrixFile: UpgradeMatrix(in), compat.SchemaFile: schema}
 	for _, path := range withTables {
 		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
 		if errors.Is(err, fs.ErrNotExist) {

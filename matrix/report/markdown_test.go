@@ -41,7 +41,7 @@ func TestDocumentsDoNotDependOnTheOrderOfTheEvidence(t *testing.T) {
 func TestNoEvidence(t *testing.T) {
 	in := input(t)
 	in.Documents = nil
-	for _, content := range [][]byte{UpgradeMatrix(in), UpgradeMatrix(Input{EvidenceDir: "evidence"})} {
+	for _, content := range [][]byte{UpgradeMatrix(in), UpgradeMatrix(Input{File: in.File, EvidenceDir: "evidence"})} {
 		if text := string(content); strings.Contains(text, "✅") || strings.Contains(strings.ReplaceAll(text, "not said to be tested here was not tested", ""), "tested") {
 			t.Errorf("without evidence something is said to be tested:\n%s", text)
 		}

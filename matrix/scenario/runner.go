@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
+	"github.com/trussiumhq/trussium-operator/matrix/subprocess"
 )
 
 // killDelay is how long a killed chainsaw may take to be gone before the run is given up.
@@ -191,8 +192,7 @@ func (r Runner) chainsaw(ctx context.Context, arguments []string, dir string, re
 	}
 	cmd.Stderr = cmd.Stdout
 	cmd.WaitDelay = killDelay
-	ownGroup(cmd)
-	err = cmd.Run()
+	err = subprocess.Run(cmd)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/checkout"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded/embeddedtest"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 	"github.com/trussiumhq/trussium-operator/matrix/helm"
 	"github.com/trussiumhq/trussium-operator/matrix/scenario"
@@ -42,9 +43,10 @@ var lab struct {
 
 // artifacts are what the lab is made of.
 type artifacts struct {
-	release   artifact.Release
-	registry  *artifact.Registry
-	scenarios scenario.Runner
+	repository string
+	release    artifact.Release
+	registry   *artifact.Registry
+	scenarios  scenario.Runner
 }
 
 func TestMain(m *testing.M) {
@@ -66,6 +68,7 @@ func prepare(ctx context.Context) (artifacts, error) {
 		return a, err
 	}
 	tell := func(text string) { fmt.Fprintln(os.Stderr, text) }
+	a.repository = places.Repository
 	builder := artifact.Builder{Repository: places.Repository, CacheDir: places.CacheDir, Progress: tell}
 	if a.release, err = builder.Checkout(ctx); err != nil {
 		return a, err
@@ -93,9 +96,13 @@ func prepare(ctx context.Context) (artifacts, error) {
 func install(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	var err error
+	folder := compat.DefaultOperator().Chart.Path
+	crds, err := artifact.CRDs(lab.repository, folder)
+	must(t, err)
+	subject, err := check.NewSubject(compat.DefaultOperator(), releaseName, crds)
+	must(t, err)
 	lab.target, err = check.Target{
-		Release: releaseName, OperatorNamespace: "trussium-operator-system",
+		Subject: subject, Release: releaseName, OperatorNamespace: subject.Namespace(),
 		Namespace: "runtimes", Runtimes: []string{runtimeName},
 		RuntimeRepository: artifact.RuntimeRepository, RuntimeTag: baselineTag,
 	}.Connect(lab.cluster.RESTConfig())
@@ -104,9 +111,9 @@ func install(t *testing.T) {
 	must(t, err)
 	chart, err := helmClient.Pull(lab.registry.Local(lab.release.Chart.Ref))
 	must(t, err)
-	lab.crd, err = check.ParseCRD(chart.CRDs())
+	lab.crd, err = subject.ParseCRD(chart.CRDs())
 	must(t, err)
-	lab.target.Features = check.FeaturesOf(lab.crd)
+	lab.target.Features = subject.FeaturesOf(lab.crd)
 	_, err = helmClient.Install(ctx, releaseName, chart, nil)
 	must(t, err)
 	green(t)(check.AwaitHandover(ctx, lab.target, &check.Snapshot{}, lab.release.Image.Ref))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
 	"github.com/trussiumhq/trussium-operator/matrix/check/static/crdschema"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
 // member is an object of the corpus, as the API server stores it under the source's CRD.
@@ -32,17 +33,14 @@ type corpus struct {
 	left []string
 }
 
-// exampleFiles are where a source tree has example objects.
-var exampleFiles = []string{"operator/controller/testdata/runtime-*.yaml", "operator/desired/testdata/*.yaml"}
-
 // corpusOf makes objects of one CRD: with every field, with each field that can be left out in
 // each of its forms, with and without what makes the smallest one complete, at every bound of a
 // number or a text; and the examples of the source tree. Those that the source refuses are left out.
-func corpusOf(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition, schema *crdschema.Schema, tree *Tree) (corpus, error) {
+func corpusOf(ctx context.Context, resource compat.Resource, definition *apiextensionsv1.CustomResourceDefinition, schema *crdschema.Schema, tree *Tree) (corpus, error) {
 	var c corpus
 	version := storageVersion(definition)
 	root := version.Schema.OpenAPIV3Schema
-	examples, err := tree.examples(definition.Spec.Group+"/"+version.Name, definition.Spec.Names.Kind)
+	examples, err := tree.examples(resource.Examples, definition.Spec.Group+"/"+version.Name, definition.Spec.Names.Kind)
 	if err != nil {
 		return c, err
 	}
@@ -58,14 +56,14 @@ func corpusOf(ctx context.Context, definition *apiextensionsv1.CustomResourceDef
 	for _, name := range []string{"spec", "status"} {
 		if part, ok := root.Properties[name]; ok {
 			parts.Properties[name] = part
-			every[name] = check.Fill(name, &part)
+			every[name] = check.Fill(resource.Exemplars, name, &part)
 		}
 	}
 	for _, example := range examples {
 		c.add(ctx, schema, example)
 	}
 	c.add(ctx, schema, complete(form{"every field", every}))
-	forms := formsOf("", parts)
+	forms := formsOf(resource.Exemplars, "", parts)
 	var base map[string]any // the smallest that is accepted
 	for _, f := range forms {
 		if alone := complete(f); accepted(ctx, schema, alone) != nil {
@@ -115,13 +113,13 @@ func storageVersion(definition *apiextensionsv1.CustomResourceDefinition) apiext
 	return definition.Spec.Versions[max(i, 0)]
 }
 
-// examples are the objects of a kind in the tree's example files.
-func (t *Tree) examples(apiVersion, kind string) ([]member, error) {
+// examples are the objects of a kind in the tree's files that match the patterns.
+func (t *Tree) examples(patterns []string, apiVersion, kind string) ([]member, error) {
 	if t == nil {
 		return nil, nil
 	}
 	var members []member
-	for _, pattern := range exampleFiles {
+	for _, pattern := range patterns {
 		files, err := filepath.Glob(filepath.Join(t.dir, pattern))
 		if err != nil {
 			return nil, fmt.Errorf("look for example objects: %w", err)
@@ -152,30 +150,30 @@ type form struct {
 }
 
 // formsOf are the values of a place: the smallest, then those that differ from it in one thing.
-func formsOf(path string, schema *apiextensionsv1.JSONSchemaProps) []form {
+func formsOf(exemplars map[string]any, path string, schema *apiextensionsv1.JSONSchemaProps) []form {
 	switch {
 	case schema.Type == "object" && len(schema.Properties) > 0:
-		return objectForms(path, schema)
+		return objectForms(exemplars, path, schema)
 	case schema.Type == "array" && schema.Items != nil && schema.Items.Schema != nil:
 		var forms []form
 		if schema.MinItems == nil || *schema.MinItems == 0 {
 			forms = append(forms, form{path, []any{}})
 		}
-		for _, item := range formsOf(path+"[]", schema.Items.Schema) {
+		for _, item := range formsOf(exemplars, path+"[]", schema.Items.Schema) {
 			forms = append(forms, form{item.name, []any{item.value}})
 		}
 		return forms
 	default:
-		return leafForms(path, schema)
+		return leafForms(exemplars, path, schema)
 	}
 }
 
-func objectForms(path string, schema *apiextensionsv1.JSONSchemaProps) []form {
+func objectForms(exemplars map[string]any, path string, schema *apiextensionsv1.JSONSchemaProps) []form {
 	of := map[string][]form{}
 	least := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		property := schema.Properties[name]
-		of[name] = formsOf(strings.TrimPrefix(path+"."+name, "."), &property)
+		of[name] = formsOf(exemplars, strings.TrimPrefix(path+"."+name, "."), &property)
 		if slices.Contains(schema.Required, name) {
 			least[name] = of[name][0].value
 		}
@@ -192,10 +190,10 @@ func objectForms(path string, schema *apiextensionsv1.JSONSchemaProps) []form {
 }
 
 // leafForms are single values: all of an enumeration, and those at the bounds.
-func leafForms(path string, schema *apiextensionsv1.JSONSchemaProps) []form {
-	usual := check.Fill(path, schema)
+func leafForms(exemplars map[string]any, path string, schema *apiextensionsv1.JSONSchemaProps) []form {
+	usual := check.Fill(exemplars, path, schema)
 	if usual == nil {
-		usual = check.Fill("", schema) // every-field objects have to leave it out
+		usual = check.Fill(nil, "", schema) // every-field objects have to leave it out
 	}
 	values := []any{usual}
 	switch {

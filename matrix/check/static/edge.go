@@ -9,11 +9,10 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/helm"
 )
 
-// ErrNotApplicable says that a release has nothing that the check could judge.
-var ErrNotApplicable = errors.New("not applicable")
-
 // Edge is an operator upgrade: from which release to which, and how.
 type Edge struct {
+	// Subject is the operator.
+	Subject        check.Subject
 	Source, Target Release
 	// Name and Namespace are those of the Helm release.
 	Name, Namespace string
@@ -34,7 +33,7 @@ type Release struct {
 	// Tree is the source that the release was made from; nil if that is unknown.
 	Tree *Tree
 	// TemplateRevision is the declared revision of the runtimes' pod template. Releases of one
-	// revision make the same template for the same TrussiumRuntime; those of two do not.
+	// revision make the same template for the same runtime; those of two do not.
 	TemplateRevision int
 }
 

@@ -28,6 +28,7 @@ const (
 // lab holds every release of compatibility.yaml and the checkout, as a matrix has them.
 var lab struct {
 	places   checkout.Places
+	subject  check.Subject
 	registry *artifact.Registry
 	charts   *helm.Client
 	// releases are from the oldest to the newest, the checkout comes last.
@@ -104,7 +105,11 @@ func prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return add(candidate, lab.places.Repository)
+	if err := add(candidate, lab.places.Repository); err != nil {
+		return err
+	}
+	lab.subject, err = check.NewSubject(file.Operator, releaseName, lab.releases[len(lab.releases)-1].Chart.CRDs())
+	return err
 }
 
 // release is a release by its version; empty for the checkout.
@@ -125,7 +130,7 @@ func release(t *testing.T, version string) Release {
 func edge(t *testing.T, from, to string) Edge {
 	t.Helper()
 	return Edge{
-		Source: release(t, from), Target: release(t, to),
+		Subject: lab.subject, Source: release(t, from), Target: release(t, to),
 		Name: releaseName, Namespace: namespace, Kubernetes: kubernetes,
 		Values: helm.DefaultValues, Local: lab.registry.Local,
 	}

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trussiumhq/trussium-operator/matrix/check"
 	"github.com/trussiumhq/trussium-operator/matrix/check/static/crdschema"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
 func objects(t *testing.T, manifest string) []object {
@@ -128,10 +130,10 @@ func TestARegistryThatFailsIsNoVerdict(t *testing.T) {
 func TestCorpus(t *testing.T) {
 	definitions, err := crdsOf(release(t, "").Chart)
 	must(t, err)
-	definition := definitions[runtimeCRD]
+	definition := definitions[compat.DefaultOperator().Resource.CRD]
 	schema, err := crdschema.New(storageVersion(definition).Schema.OpenAPIV3Schema)
 	must(t, err)
-	c, err := corpusOf(t.Context(), definition, schema, release(t, "").Tree)
+	c, err := corpusOf(t.Context(), compat.DefaultOperator().Resource, definition, schema, release(t, "").Tree)
 	must(t, err)
 	var names []string
 	specs := map[string][]string{}
@@ -165,13 +167,13 @@ func TestWithoutSourceThereIsNothingToJudge(t *testing.T) {
 	e := edge(t, "1.0.4", "")
 	e.Target.Tree = nil
 	for _, judge := range []Judge{JudgeRBAC, JudgeTemplates} {
-		if _, err := judge(t.Context(), e); !errors.Is(err, ErrNotApplicable) {
+		if _, err := judge(t.Context(), e); !errors.Is(err, check.ErrNotApplicable) {
 			t.Errorf("without a source tree the error is %v", err)
 		}
 	}
 	e.Target.Tree = NewTree(t.TempDir(), Tools{})
 	for _, judge := range []Judge{JudgeRBAC, JudgeTemplates} {
-		if _, err := judge(t.Context(), e); !errors.Is(err, ErrNotApplicable) {
+		if _, err := judge(t.Context(), e); !errors.Is(err, check.ErrNotApplicable) {
 			t.Errorf("with an empty source tree the error is %v", err)
 		}
 	}

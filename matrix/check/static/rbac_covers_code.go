@@ -2,6 +2,7 @@ package static
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
 // RBACCoversCode is the check that the chart grants the operator what its code needs.
@@ -19,56 +21,38 @@ var RBACCoversCode = check.Check{
 	Claim: "The rendered chart grants the operator every right that its code asks for, and none beyond, in all namespaces and in a watched one.",
 }
 
-// reach is where rights are needed.
-type reach int
-
-const (
-	everywhere reach = iota
-	// watched is every namespace, or the one that the operator is told to watch.
-	watched
-	// ofRelease is the namespace that the operator runs in.
-	ofRelease
-)
-
 // use says which pods run a package's code, and where it needs its rights.
 type use struct {
 	// workload is the kind of object that runs them.
-	workload string
-	reach    reach
+	workload   string
+	namespaces compat.Namespaces
 }
 
-// uses are the packages that differ from usual.
-var uses = map[string]use{
-	"operator/crds":     {"Job", everywhere},
-	"operator/election": {"Deployment", ofRelease},
-	"operator/manager":  {"Deployment", everywhere},
-}
+// usual is any package of which nothing else is declared.
+var usual = use{kindDeployment, compat.NamespacesWatched}
 
-// usual is any other package.
-var usual = use{"Deployment", watched}
+const kindDeployment = "Deployment"
 
-// watchNamespace is the value that makes the operator work in one namespace only, and watchedNamespace the one of the example.
-const (
-	watchNamespace   = "watchNamespace"
-	watchedNamespace = "inference"
-)
+// watchedNamespace is the namespace of the example in which the operator is told to watch one.
+const watchedNamespace = "inference"
 
 // JudgeRBAC judges RBACCoversCode for the target: with its default values and, if it knows the
 // value, with one namespace to watch.
 func JudgeRBAC(ctx context.Context, e Edge) (check.Result, error) {
 	var r check.Result
-	needed, err := neededRights(ctx, e.Target.Tree)
+	needed, err := neededRights(ctx, e.Subject.Rights.Packages, e.Target.Tree)
 	if err != nil {
 		return r, err
 	}
 	examples := []string{""}
-	if _, known := e.Target.Chart.Values()[watchNamespace]; known {
+	value := e.Subject.Chart.WatchNamespace
+	if _, known := e.Target.Chart.Values()[value]; known {
 		examples = append(examples, watchedNamespace)
 	}
 	for _, namespace := range examples {
 		var values map[string]any
 		if namespace != "" {
-			values = map[string]any{watchNamespace: namespace}
+			values = map[string]any{value: namespace}
 		}
 		rendered, err := e.renderInstall(ctx, values)
 		if err != nil {
@@ -95,8 +79,8 @@ type need struct {
 }
 
 // neededRights are those of the markers, and the reading of every kind that the code caches: it
-// can't start without, whatever its markers say.
-func neededRights(ctx context.Context, tree *Tree) ([]need, error) {
+// can't start without, whatever its markers say. Not every code can be asked for the latter.
+func neededRights(ctx context.Context, declared []compat.PackageRights, tree *Tree) ([]need, error) {
 	marked, err := tree.rights(ctx)
 	if err != nil {
 		return nil, err
@@ -104,12 +88,17 @@ func neededRights(ctx context.Context, tree *Tree) ([]need, error) {
 	var needs []need
 	for _, rights := range marked {
 		n := need{use: usual, from: rights.dir, rules: rights.rules}
-		if special, ok := uses[rights.dir]; ok {
-			n.use = special
+		for _, special := range declared {
+			if special.Package == rights.dir {
+				n.use = use{special.Workload, special.Namespaces}
+			}
 		}
 		needs = append(needs, n)
 	}
 	told, err := tree.introspect(ctx, nil)
+	if errors.Is(err, check.ErrNotApplicable) {
+		return needs, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +139,7 @@ func judgeRights(needs []need, objects []object, release, watching string) (chec
 		if len(accounts[n.workload]) == 0 {
 			r.Fail("%s: the chart has no %s to run the code of %s", where, n.workload, n.from)
 		}
-		namespace := map[reach]string{everywhere: "", watched: watching, ofRelease: release}[n.reach]
+		namespace := map[compat.Namespaces]string{compat.NamespacesWatched: watching, compat.NamespacesRelease: release}[n.namespaces]
 		for _, holder := range accounts[n.workload] {
 			needed.add(holder, namespace, n.rules)
 			_, missing := validation.Covers(granted.of(holder, namespace), n.rules)

@@ -45,14 +45,14 @@ func (e Edge) stored(ctx context.Context, name string) (corpus, *crdschema.Schem
 		return corpus{}, nil, fmt.Errorf("chart %s: %w", e.Source.Version, err)
 	}
 	if before[name] == nil {
-		return corpus{}, nil, fmt.Errorf("%w: chart %s has no CRD %s", ErrNotApplicable, e.Source.Version, name)
+		return corpus{}, nil, fmt.Errorf("%w: chart %s has no CRD %s", check.ErrNotApplicable, e.Source.Version, name)
 	}
 	version := storageVersion(before[name])
 	source, err := crdschema.New(version.Schema.OpenAPIV3Schema)
 	if err != nil {
 		return corpus{}, nil, fmt.Errorf("CRD %s of chart %s: %w", name, e.Source.Version, err)
 	}
-	objects, err := corpusOf(ctx, before[name], source, e.Source.Tree)
+	objects, err := corpusOf(ctx, e.Subject.Resource, before[name], source, e.Source.Tree)
 	if err != nil {
 		return corpus{}, nil, fmt.Errorf("make objects of CRD %s of chart %s: %w", name, e.Source.Version, err)
 	}

@@ -14,17 +14,14 @@ import (
 // TemplateGolden is the check that the operator upgrade alone rolls no runtime.
 var TemplateGolden = check.Check{
 	ID:    "template-golden",
-	Claim: "The code of both releases makes the same pod template and selector of the same stored TrussiumRuntime, unless a template revision is declared.",
+	Claim: "The code of both releases makes the same pod template and selector of the same stored runtime, unless a template revision is declared.",
 }
-
-// runtimeCRD is the CRD whose objects the operator makes pods for.
-const runtimeCRD = "trussiumruntimes.runtime.trussium.io"
 
 // JudgeTemplates judges TemplateGolden: it runs the builders of both source trees. What a
 // published image holds beside its source is for the cluster to show.
 func JudgeTemplates(ctx context.Context, e Edge) (check.Result, error) {
 	var r check.Result
-	stored, target, err := e.stored(ctx, runtimeCRD)
+	stored, target, err := e.stored(ctx, e.Subject.Resource.CRD)
 	if err != nil {
 		return refused(err)
 	}

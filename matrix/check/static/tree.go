@@ -20,8 +20,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/trussiumhq/trussium-operator/matrix/check"
 	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
+	"github.com/trussiumhq/trussium-operator/matrix/subprocess"
 )
 
 // stopTimeout bounds how long a program may go on after it was killed.
@@ -63,7 +65,7 @@ func ControllerGen(repository string) gobuild.Program {
 }
 
 // errNoTree is for releases whose source nobody knows.
-var errNoTree = fmt.Errorf("%w: the release has no source tree", ErrNotApplicable)
+var errNoTree = fmt.Errorf("%w: the release has no source tree", check.ErrNotApplicable)
 
 // markedRights are the rights that a package's markers ask for.
 type markedRights struct {
@@ -90,7 +92,7 @@ func (t *Tree) rights(ctx context.Context) ([]markedRights, error) {
 		return nil, fmt.Errorf("look for markers in %s: %w", t.dir, err)
 	}
 	if len(dirs) == 0 {
-		return nil, fmt.Errorf("%w: no package of %s has a +kubebuilder:rbac marker", ErrNotApplicable, t.dir)
+		return nil, fmt.Errorf("%w: no package of %s has a +kubebuilder:rbac marker", check.ErrNotApplicable, t.dir)
 	}
 	program, err := ControllerGen(t.tools.Repository).Cached(ctx, t.tools.CacheDir, t.tools.Progress)
 	if err != nil {
@@ -146,6 +148,32 @@ func (t *Tree) marked() ([]string, error) {
 	return dirs, err
 }
 
+// Digest identifies all that the checks of this package read of the tree.
+func (t *Tree) Digest() (string, error) {
+	dirs, err := t.marked()
+	if err != nil {
+		return "", fmt.Errorf("look for markers in %s: %w", t.dir, err)
+	}
+	content := map[string]string{}
+	for _, input := range append(dirs, introspectInputs...) {
+		err := filepath.WalkDir(filepath.Join(t.dir, input), func(path string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // another release, or another operator
+			}
+			if err != nil || !entry.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := os.ReadFile(path)
+			content[strings.TrimPrefix(path, t.dir)] = string(file)
+			return err
+		})
+		if err != nil {
+			return "", fmt.Errorf("hash the source in %s: %w", t.dir, err)
+		}
+	}
+	return contentkey.Of(content), nil
+}
+
 func readRights(dir string, manifest []byte) (markedRights, error) {
 	rights := markedRights{dir: dir}
 	found, err := documents(manifest)
@@ -183,6 +211,12 @@ var introspectSource []byte
 
 const introspectPackage = "matrix/check/static/introspect"
 
+// introspectModule is the module whose packages introspect calls.
+const introspectModule = "github.com/trussiumhq/trussium-operator"
+
+// introspectInputs are what introspect is built from, relative to the tree.
+var introspectInputs = []string{"go.mod", "go.sum", "api", "charts", "operator"}
+
 // introspected are the packages, relative to the tree, that introspect calls.
 var introspected = []string{"api/v1alpha1", "operator/controller", "operator/desired"}
 
@@ -202,9 +236,12 @@ func (t *Tree) introspect(ctx context.Context, runtimes []map[string]any) (facts
 	if told, ok := t.told[key]; ok {
 		return told, nil
 	}
+	if module, err := os.ReadFile(filepath.Join(t.dir, "go.mod")); err != nil || !strings.HasPrefix(string(module), "module "+introspectModule+"\n") {
+		return facts{}, fmt.Errorf("%w: only the code of the matrix's own repository can be asked what it makes", check.ErrNotApplicable)
+	}
 	for _, pkg := range introspected {
 		if _, err := os.Stat(filepath.Join(t.dir, pkg)); errors.Is(err, fs.ErrNotExist) {
-			return facts{}, fmt.Errorf("%w: %s has no package %s", ErrNotApplicable, t.dir, pkg)
+			return facts{}, fmt.Errorf("%w: %s has no package %s", check.ErrNotApplicable, t.dir, pkg)
 		}
 	}
 	overlay, err := t.overlay()
@@ -213,7 +250,7 @@ func (t *Tree) introspect(ctx context.Context, runtimes []map[string]any) (facts
 	}
 	program, err := gobuild.Program{
 		Dir: t.dir, Package: "./" + introspectPackage, Overlay: overlay,
-		Inputs: []string{"go.mod", "go.sum", "api", "charts", "operator"},
+		Inputs: introspectInputs,
 	}.Cached(ctx, t.tools.CacheDir, t.tools.Progress)
 	if err != nil {
 		return facts{}, err
@@ -275,12 +312,13 @@ func replace(path string, content []byte) error {
 func (t *Tree) run(ctx context.Context, program string, input []byte, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = t.dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	// The flags of gobuild, so that what controller-gen has the go command compile is compiled already.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOWORK=off")
 	cmd.Stdin = bytes.NewReader(input)
 	cmd.WaitDelay = stopTimeout
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := subprocess.Run(cmd); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("run %s: %w", filepath.Base(program), ctx.Err())
 		}

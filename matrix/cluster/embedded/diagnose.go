@@ -9,25 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
+	"github.com/trussiumhq/trussium-operator/matrix/cluster/objects"
 )
-
-// diagnosed are the objects that show why a workload doesn't run. Secrets are not among
-// them, so that a report can be shown to others.
-var diagnosed = []schema.GroupVersionResource{
-	{Version: "v1", Resource: "nodes"},
-	{Version: "v1", Resource: "pods"},
-	{Version: "v1", Resource: "events"},
-	{Version: "v1", Resource: "services"},
-	{Group: "apps", Version: "v1", Resource: "deployments"},
-	{Group: "apps", Version: "v1", Resource: "replicasets"},
-	{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
-	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
-}
 
 // Diagnose copies the logs of the components and of all containers into dir, and writes
 // the cluster's workloads and events as YAML, one file for each kind. It writes what it can
@@ -42,31 +25,7 @@ func (c *Cluster) Diagnose(ctx context.Context, dir string) error {
 			errs = append(errs, err)
 		}
 	}
-	client, err := dynamic.NewForConfig(c.config)
-	if err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	for _, resource := range diagnosed {
-		if err := writeList(ctx, client, resource, dir); err != nil {
-			errs = append(errs, fmt.Errorf("diagnose %s: %w", resource.Resource, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func writeList(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, dir string) error {
-	list, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for i := range list.Items {
-		unstructured.RemoveNestedField(list.Items[i].Object, "metadata", "managedFields")
-	}
-	text, err := yaml.Marshal(list.UnstructuredContent())
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, resource.Resource+".yaml"), text, 0o644)
+	return errors.Join(append(errs, objects.Write(ctx, c.config, dir))...)
 }
 
 // copyFiles copies a folder's files; it may be missing, and what is no regular file is

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,12 @@ type Provider struct {
 	Repository string
 	// CacheDir keeps the built binary. Empty: trussium-matrix in the user's cache folder.
 	CacheDir string
+	// Programs are binaries that are there already, by their Kubernetes version; others are built.
+	Programs map[string]Program
 }
+
+// Program is a binary of the embedded cluster, as Build returns it.
+type Program struct{ Path, Key string }
 
 var _ cluster.Provider = Provider{}
 
@@ -37,6 +43,7 @@ func (p Provider) Start(ctx context.Context, spec cluster.Spec) (cluster.Cluster
 		CacheDir:   p.CacheDir,
 		Dir:        spec.Dir,
 		Kubernetes: spec.Kubernetes,
+		Program:    p.Programs[cmp.Or(spec.Kubernetes, DefaultKubernetes)],
 		Node:       true,
 		Mirrors:    spec.Mirrors,
 		Retain:     spec.Retain,
@@ -62,6 +69,8 @@ type Options struct {
 	Keep bool
 	// Kubernetes is one of KubernetesVersions. Empty: DefaultKubernetes.
 	Kubernetes string
+	// Program is the binary of that version. Empty: it is built.
+	Program Program
 	// Node adds the controllers, the scheduler and a node that runs pods.
 	Node bool
 	// Mirrors maps a registry host to the base URL that serves it instead, such as
@@ -101,9 +110,11 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	binary, key, err := Build(ctx, o.Repository, o.CacheDir, o.Kubernetes, o.Progress)
-	if err != nil {
-		return nil, err
+	binary, key := o.Program.Path, o.Program.Key
+	if binary == "" {
+		if binary, key, err = Build(ctx, o.Repository, o.CacheDir, o.Kubernetes, o.Progress); err != nil {
+			return nil, err
+		}
 	}
 	if o.Dir, err = absoluteDir(o.Dir); err != nil {
 		return nil, fmt.Errorf("start the embedded cluster: %w", err)
@@ -112,10 +123,15 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		running.handle.release()
 		return nil, fmt.Errorf("start the embedded cluster: one is already running in %s: stop it first (matrix cluster down)", o.Dir)
 	}
+	folder, err := claim(ctx, o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded cluster: %w", err)
+	}
+	defer folder.Close() // the cluster has it from then on
 	if err := prepareDir(o.Dir); err != nil {
 		return nil, fmt.Errorf("start the embedded cluster: %w", err)
 	}
-	h, s, err := launch(ctx, binary, arguments(o, key), o)
+	h, s, err := launch(ctx, binary, arguments(o, key), o, folder)
 	if err != nil {
 		_ = os.RemoveAll(o.Dir) // the error holds the end of the logs
 		return nil, fmt.Errorf("start the embedded cluster: %w", err)
@@ -139,23 +155,22 @@ func absoluteDir(dir string) (string, error) {
 // be deleted; tools/controlplane refuses any other folder that is not empty.
 const marker = ".embedded-cluster"
 
-// prepareDir makes the state folder, empty: what a cluster that was killed has left there
-// belongs to its keys and is of no use to another one.
+// prepareDir empties the state folder: what a cluster that was killed has left there belongs to its
+// keys and is of no use to another one. The folder itself stays, for it is locked.
 func prepareDir(dir string) error {
 	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err != nil {
 		return err
 	}
 	if len(entries) > 0 {
 		if _, err := os.Stat(filepath.Join(dir, marker)); err != nil {
 			return fmt.Errorf("%s is neither empty nor the state of an embedded cluster: choose another folder, this one would be deleted with the cluster", dir)
 		}
-		if err := os.RemoveAll(dir); err != nil {
+	}
+	for _, entry := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
 			return fmt.Errorf("remove the state of a former cluster: %w", err)
 		}
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
 	}
 	return os.WriteFile(filepath.Join(dir, marker), nil, 0o600)
 }

@@ -16,8 +16,9 @@ import (
 
 // launch starts the binary and waits for the status that it prints when the cluster is
 // ready. Unless the cluster is retained, it holds one end of a pipe whose other end the
-// binary watches: the kernel closes ours when this process ends, even by SIGKILL.
-func launch(ctx context.Context, binary string, arguments []string, o Options) (*handle, status, error) {
+// binary watches: the kernel closes ours when this process ends, even by SIGKILL. The binary
+// inherits the locked state folder.
+func launch(ctx context.Context, binary string, arguments []string, o Options, folder *os.File) (*handle, status, error) {
 	log, err := openLog(o.Dir)
 	if err != nil {
 		return nil, status{}, err
@@ -27,6 +28,7 @@ func launch(ctx context.Context, binary string, arguments []string, o Options) (
 	cmd.Stderr = log
 	// A session of its own: a Ctrl-C in the terminal reaches this process, which decides.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.ExtraFiles = []*os.File{folder}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, status{}, err
@@ -39,8 +41,8 @@ func launch(ctx context.Context, binary string, arguments []string, o Options) (
 		}
 		defer watched.Close()
 		lifeline = held
-		cmd.ExtraFiles = []*os.File{watched}
-		cmd.Args = append(cmd.Args, "--lifeline-fd=3") // the first of ExtraFiles
+		cmd.ExtraFiles = append(cmd.ExtraFiles, watched)
+		cmd.Args = append(cmd.Args, "--lifeline-fd=4") // the second of ExtraFiles
 	}
 	if err := cmd.Start(); err != nil {
 		lifeline.Close()

@@ -303,6 +303,42 @@ func TestClusterEndsWithItsKilledStarter(t *testing.T) {
 	expectEnd(t, c)
 }
 
+// A cluster whose starter was killed takes its time to end, and deletes its folder last of all.
+// Another one that is started there meanwhile must not lose its own state to that.
+func TestNextClusterWaitsForTheEndOfTheFormer(t *testing.T) {
+	f := shared.use(t)
+	dir := filepath.Join(t.TempDir(), "state")
+	t.Setenv(holderMirror, f.registry.url)
+	starter := holder(t, dir, false)
+	former := descendants(t, starter.Process.Pid)
+	if err := starter.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = starter.Wait()
+	folder, err := claim(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range former {
+		// The last one gives the folder back on its way out, when it has no memory any more.
+		if command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid)); len(command) > 0 && alive(p) {
+			t.Errorf("process %d of the former cluster is still there: %q", p.pid, command)
+		}
+	}
+	folder.Close()
+	next, err := Start(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Stop(context.Background())
+	if _, err := os.Stat(next.Kubeconfig()); err != nil {
+		t.Errorf("the folder of the next cluster: %v", err)
+	}
+	if err := next.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestRetainedClusterOutlivesItsStarter(t *testing.T) {
 	interfaces := interfaceNames(t)
 	dir := filepath.Join(t.TempDir(), "state")

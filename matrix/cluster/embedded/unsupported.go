@@ -5,6 +5,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 )
 
@@ -18,7 +19,9 @@ func (*handle) stop(context.Context) error { return errUnsupported }
 // Preflight tells that there is no embedded cluster here.
 func Preflight(context.Context, bool) error { return errUnsupported }
 
-func launch(context.Context, string, []string, Options) (*handle, status, error) {
+func claim(context.Context, string) (*os.File, error) { return nil, errUnsupported }
+
+func launch(context.Context, string, []string, Options, *os.File) (*handle, status, error) {
 	return nil, status{}, errUnsupported
 }
 

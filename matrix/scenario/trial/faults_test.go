@@ -83,7 +83,7 @@ func TestFaults(t *testing.T) {
 	operator := buildSeeded(t, places.Repository)
 	chainsaw, err := scenario.Program(places.Repository).Cached(ctx, places.CacheDir, tell)
 	must(t, err)
-	images, err := Resolve(ctx, &artifact.Builder{Repository: places.Repository, CacheDir: places.CacheDir, Progress: tell})
+	images, err := Resolve(ctx, &artifact.Builder{Repository: places.Repository, CacheDir: places.CacheDir, Progress: tell}, Usual)
 	must(t, err)
 	stage, err := Start(ctx, Options{Provider: embedded.Provider{}, Dir: t.TempDir(), Images: images, Progress: tell})
 	must(t, err)

@@ -24,12 +24,6 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/scenario"
 )
 
-// Names as the documentation of the chart has them.
-const (
-	releaseName       = "trussium-operator"
-	operatorNamespace = "trussium-operator-system"
-)
-
 // Options describe a stage.
 type Options struct {
 	// Provider makes the cluster.
@@ -64,13 +58,13 @@ func Start(ctx context.Context, o Options) (*Stage, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	registry, err := artifact.Serve(ctx, append(o.Images.artifacts(), o.Artifacts...)...)
+	registry, err := artifact.Serve(ctx, append(o.Images.Artifacts(), o.Artifacts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("offer the images: %w", err)
 	}
 	live, err := o.Provider.Start(ctx, cluster.Spec{
 		Name: "trussium-scenarios", Dir: filepath.Join(o.Dir, "cluster"), Kubernetes: o.Kubernetes,
-		Mirrors: registry.Mirrors(), Retain: o.Retain, Progress: o.Progress,
+		Mirrors: registry.Mirrors(), Images: refs(append(o.Images.Artifacts(), o.Artifacts...)), Retain: o.Retain, Progress: o.Progress,
 	})
 	if err != nil {
 		return nil, errors.Join(err, registry.Close())
@@ -78,30 +72,41 @@ func Start(ctx context.Context, o Options) (*Stage, error) {
 	return &Stage{Cluster: live, Values: o.Images.values(), registry: registry, dir: o.Dir, progress: o.Progress}, nil
 }
 
+// refs are the references of the artifacts that are images.
+func refs(artifacts []artifact.Artifact) []string {
+	var images []string
+	for _, a := range artifacts {
+		if !a.IsChart() {
+			images = append(images, a.Ref)
+		}
+	}
+	return images
+}
+
 // Stop ends the cluster, unless it was to be retained, and what serves its images.
 func (s *Stage) Stop(ctx context.Context) error {
 	return errors.Join(s.Cluster.Stop(ctx), s.registry.Close())
 }
 
-// Install installs the release as `helm install` does and waits until it leads. With a
+// Install installs the release of the operator as `helm install` does and waits until it leads. With a
 // namespace, which is made, the operator works in that one only.
-func (s *Stage) Install(ctx context.Context, release artifact.Release, namespace string) error {
+func (s *Stage) Install(ctx context.Context, operator check.Subject, release artifact.Release, namespace string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", s.Cluster.Kubeconfig())
 	if err != nil {
 		return fmt.Errorf("read the cluster's kubeconfig: %w", err)
 	}
-	target, err := check.Target{Release: releaseName, OperatorNamespace: operatorNamespace}.Connect(config)
+	target, err := check.Target{Subject: operator, Release: operator.Name, OperatorNamespace: operator.Namespace()}.Connect(config)
 	if err != nil {
 		return err
 	}
 	var values map[string]any
 	if namespace != "" {
-		values = map[string]any{"watchNamespace": namespace}
+		values = map[string]any{operator.Chart.WatchNamespace: namespace}
 		if err := target.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 			return fmt.Errorf("create namespace %s: %w", namespace, err)
 		}
 	}
-	client, err := helm.New(s.Cluster.Kubeconfig(), operatorNamespace, filepath.Join(s.dir, "helm"), true, func(string, ...any) {})
+	client, err := helm.New(s.Cluster.Kubeconfig(), operator.Namespace(), filepath.Join(s.dir, "helm"), true, func(string, ...any) {})
 	if err != nil {
 		return err
 	}
@@ -109,8 +114,8 @@ func (s *Stage) Install(ctx context.Context, release artifact.Release, namespace
 	if err != nil {
 		return err
 	}
-	s.progress("helm install " + releaseName + " " + release.Version)
-	if _, err := client.Install(ctx, releaseName, chart, values); err != nil {
+	s.progress("helm install " + operator.Name + " " + release.Version)
+	if _, err := client.Install(ctx, operator.Name, chart, values); err != nil {
 		return err
 	}
 	s.progress("waiting for the operator to lead")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,39 +14,41 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
+	"github.com/trussiumhq/trussium-operator/matrix/cluster/kind"
 	"github.com/trussiumhq/trussium-operator/matrix/filelock"
 )
 
 // downTimeout bounds the end of one cluster.
-const downTimeout = 30 * time.Second
+const downTimeout = 90 * time.Second
 
 func newCluster(stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Bring an embedded cluster up or down",
+		Short: "Bring a cluster up or down",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var kubernetes string
+	var kubernetes, provider string
 	withVersion := func(c *cobra.Command) *cobra.Command {
-		c.Flags().StringVar(&kubernetes, "kubernetes", embedded.DefaultKubernetes, "exact Kubernetes version")
+		c.Flags().StringVar(&kubernetes, "kubernetes", "", "exact Kubernetes version (default: the provider's)")
+		c.Flags().StringVar(&provider, "provider", embedded.ProviderName, "cluster provider: "+strings.Join(matrix.Providers, ", "))
 		return c
 	}
 	cmd.AddCommand(
 		withVersion(&cobra.Command{
 			Use:   "build",
-			Short: "Build the embedded cluster's program, which takes minutes the first time",
+			Short: "Build what clusters of the provider run, which takes minutes the first time",
 			Args:  noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return buildCluster(cmd.Context(), kubernetes, stdout)
+				return buildCluster(cmd.Context(), provider, kubernetes, stdout)
 			},
 		}),
 		withVersion(&cobra.Command{
 			Use:   "up",
-			Short: "Start an embedded cluster that stays until `matrix cluster down`",
+			Short: "Start a cluster that stays until `matrix cluster down`",
 			Args:  noArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return clusterUp(cmd.Context(), kubernetes, stdout)
+				return clusterUp(cmd.Context(), provider, kubernetes, stdout)
 			},
 		}),
 		&cobra.Command{
@@ -60,25 +63,26 @@ func newCluster(stdout io.Writer) *cobra.Command {
 	return cmd
 }
 
-func buildCluster(ctx context.Context, kubernetes string, stdout io.Writer) error {
+func buildCluster(ctx context.Context, provider, kubernetes string, stdout io.Writer) error {
 	found, err := places()
 	if err != nil {
 		return err
 	}
 	screen := newConsole(stdout)
-	task := "embedded cluster, Kubernetes " + kubernetes
+	options := matrix.Options{Repository: found.Repository, CacheDir: found.CacheDir, Provider: provider}
+	task := strings.TrimSpace(provider + " cluster " + kubernetes)
 	screen.TaskStarted(task)
 	start := time.Now()
-	path, _, err := embedded.Build(ctx, found.Repository, found.CacheDir, kubernetes, func(text string) { screen.TaskProgress(task, text) })
+	control, err := matrix.PrepareCluster(ctx, options, kubernetes, func(text string) { screen.TaskProgress(task, text) })
 	screen.TaskEnded(task, time.Since(start), err)
 	if err != nil {
 		return versionError(err)
 	}
-	fmt.Fprintln(stdout, path)
+	fmt.Fprintln(stdout, control)
 	return nil
 }
 
-func clusterUp(ctx context.Context, kubernetes string, stdout io.Writer) error {
+func clusterUp(ctx context.Context, provider, kubernetes string, stdout io.Writer) error {
 	found, err := places()
 	if err != nil {
 		return err
@@ -87,7 +91,8 @@ func clusterUp(ctx context.Context, kubernetes string, stdout io.Writer) error {
 	const task = "cluster"
 	screen.TaskStarted(task)
 	start := time.Now()
-	live, err := (embedded.Provider{Repository: found.Repository, CacheDir: found.CacheDir}).Start(ctx, cluster.Spec{
+	options := matrix.Options{Repository: found.Repository, CacheDir: found.CacheDir, Provider: provider}
+	live, err := matrix.StartCluster(ctx, options, cluster.Spec{
 		Name: "trussium", Dir: filepath.Join(matrix.RunDir(found.Repository, found.CacheDir), "cells", "cluster-up", "cluster"), Kubernetes: kubernetes, Retain: true,
 		Progress: func(text string) { screen.TaskProgress(task, text) },
 	})
@@ -100,7 +105,7 @@ func clusterUp(ctx context.Context, kubernetes string, stdout io.Writer) error {
 }
 
 func versionError(err error) error {
-	if errors.Is(err, embedded.ErrVersion) {
+	if errors.Is(err, embedded.ErrVersion) || errors.Is(err, kind.ErrVersion) || errors.Is(err, matrix.ErrInput) {
 		return usageError{err}
 	}
 	return err
@@ -148,8 +153,8 @@ func endClusters(ctx context.Context, run string, tell func(...any)) error {
 	}
 	var failures []error
 	for _, dir := range dirs {
-		live, err := embedded.Attach(ctx, dir)
-		if errors.Is(err, embedded.ErrNotRunning) {
+		live, err := matrix.Attach(ctx, dir)
+		if errors.Is(err, matrix.ErrNoCluster) {
 			continue
 		}
 		if err == nil {

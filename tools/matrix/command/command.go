@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/trussiumhq/trussium-operator/matrix"
+	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/checkout"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
@@ -84,14 +85,20 @@ func (e usageError) Unwrap() error { return e.error }
 
 // settings are the flags that several commands share.
 type settings struct {
-	file     string
-	provider string
-	narrow   struct{ kubernetes, rows, cells []string }
-	jobs     int
-	fresh    bool
-	retain   bool
-	output   string
-	junit    string
+	file string
+	// repository is that of another operator.
+	repository string
+	// published, mirrors and bundle say where artifacts come from.
+	published bool
+	mirrors   []string
+	bundle    string
+	provider  string
+	narrow    struct{ kubernetes, rows, cells []string }
+	jobs      int
+	fresh     bool
+	retain    bool
+	output    string
+	junit     string
 }
 
 func newRoot(stdout io.Writer) *cobra.Command {
@@ -121,8 +128,9 @@ Without a command it runs the whole matrix.`,
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVarP(&s.file, "file", "f", "", "compatibility file (default: compatibility.yaml of the checkout)")
+	root.PersistentFlags().StringVar(&s.repository, "repository", "", "root of the checkout of another operator, with a compatibility file of its own (default: this checkout)")
 	s.addRunFlags(root)
-	root.AddCommand(newRun(s, stdout), newPlan(s, stdout), newValidate(s, stdout), newReport(s, stdout), newVerify(s, stdout), newPath(s, stdout), newDiff(stdout), newCluster(stdout), newTriage(s, stdout), newScenarios(s, stdout), newSelftest(stdout))
+	root.AddCommand(newRun(s, stdout), newPlan(s, stdout), newValidate(s, stdout), newReport(s, stdout), newVerify(s, stdout), newPath(s, stdout), newDiff(stdout), newCluster(stdout), newTriage(s, stdout), newScenarios(s, stdout), newSelftest(stdout), newBundle(s, stdout), newDoctor(s, stdout))
 	return root
 }
 
@@ -133,8 +141,20 @@ func (s *settings) addPlanFlags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&s.narrow.cells, "cell", nil, "run only the cells with these ids")
 }
 
+// addSourceFlags adds where charts and images are pulled from.
+func (s *settings) addSourceFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.published, "published", false, "pull earlier releases and runtime images as far as they are published, and build only the others")
+	cmd.Flags().StringArrayVar(&s.mirrors, "mirror", nil, "pull from another registry, as in ghcr.io=HOST[:PORT][/PREFIX]; plain HTTP on loopback only; says --published, too")
+}
+
+func (s *settings) addBundleFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.bundle, "bundle", "", "take everything from an archive that `matrix bundle` wrote; nothing is built or pulled")
+}
+
 func (s *settings) addRunFlags(cmd *cobra.Command) {
 	s.addPlanFlags(cmd)
+	s.addSourceFlags(cmd)
+	s.addBundleFlag(cmd)
 	s.addJobsFlag(cmd)
 	addOutputFlag(cmd, &s.output)
 	cmd.Flags().StringVar(&s.junit, "junit", "", "write the results as JUnit XML to this file")
@@ -179,15 +199,30 @@ func (s *settings) options() (matrix.Options, error) {
 	if err != nil {
 		return matrix.Options{}, err
 	}
+	repository := found.Repository
+	if s.repository != "" {
+		if repository, err = filepath.Abs(s.repository); err != nil {
+			return matrix.Options{}, fmt.Errorf("--repository %s: %w", s.repository, err)
+		}
+	}
 	file := s.file
 	if file == "" {
-		file = relative(filepath.Join(found.Repository, "compatibility.yaml"))
+		file = relative(filepath.Join(repository, "compatibility.yaml"))
 	}
 	if s.jobs < 1 {
 		return matrix.Options{}, usageError{fmt.Errorf("--jobs %d: give at least 1", s.jobs)}
 	}
+	var mirrors []artifact.Mirror
+	for _, text := range s.mirrors {
+		mirror, err := artifact.ParseMirror(text)
+		if err != nil {
+			return matrix.Options{}, usageError{fmt.Errorf("--mirror: %w", err)}
+		}
+		mirrors = append(mirrors, mirror)
+	}
 	return matrix.Options{
-		Repository: found.Repository, CacheDir: found.CacheDir, File: file, Provider: s.provider,
+		Published: s.published, Mirrors: mirrors, Bundle: s.bundle,
+		Repository: repository, CacheDir: found.CacheDir, Tools: found.Repository, File: file, Provider: s.provider,
 		Kubernetes: s.narrow.kubernetes, Rows: s.narrow.rows, Cells: s.narrow.cells,
 		Jobs: s.jobs, Fresh: s.fresh, Retain: s.retain,
 	}, nil

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -143,7 +144,7 @@ func TestOneRunAtATime(t *testing.T) {
 	if code := run(context.Background(), []string{"run"}, &stdout, &stderr); code != exitInfrastructure {
 		t.Errorf("exit code %d, want %d", code, exitInfrastructure)
 	}
-	if !strings.Contains(stderr.String(), "is being run in this checkout already") {
+	if holder := fmt.Sprintf("process %d, since 2", os.Getpid()); !strings.Contains(stderr.String(), "is being run in this checkout already") || !strings.Contains(stderr.String(), holder) {
 		t.Errorf("it says %q", stderr.String())
 	}
 }

@@ -86,10 +86,11 @@ func findPath(ctx context.Context, options matrix.Options, from, to string) (pat
 	if err != nil {
 		return pathResult{}, err
 	}
-	candidate, err := artifact.CheckoutVersion(options.Repository)
+	chart, err := artifact.Metadata(options.Repository, in.File.Operator.Chart.Path)
 	if err != nil {
 		return pathResult{}, usageError{err}
 	}
+	candidate := chart.Version
 	result := pathResult{From: strings.TrimPrefix(from, "v"), To: cmp.Or(strings.TrimPrefix(to, "v"), candidate), Hops: []hopResult{}}
 	hops := claim.Hops(in.Documents)
 	known := knownReleases(in, hops, candidate)

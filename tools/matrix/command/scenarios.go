@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/trussiumhq/trussium-operator/matrix"
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
-	"github.com/trussiumhq/trussium-operator/matrix/checkout"
+	"github.com/trussiumhq/trussium-operator/matrix/check"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/scenario"
@@ -49,17 +50,27 @@ func newScenarios(s *settings, stdout io.Writer) *cobra.Command {
 	cmd.Flags().StringVar(&flags.release, "release", "", "a release of the compatibility file, with the scenarios that it supports (default: the checkout)")
 	cmd.Flags().StringVar(&flags.namespace, "namespace", "", "let the operator work in this namespace only, and a user with the rights of chainsaw/role.yaml run all scenarios there")
 	cmd.Flags().StringVar(&flags.kubernetes, "kubernetes", embedded.DefaultKubernetes, "exact Kubernetes version")
+	s.addSourceFlags(cmd)
+	s.addBundleFlag(cmd)
 	cmd.Flags().IntVar(&flags.repeat, "repeat", 1, "how often to run them; the first red run is the last")
 	return cmd
 }
 
 func runScenarios(ctx context.Context, s *settings, flags scenarioSettings, names []string, stdout io.Writer) error {
-	found, err := places()
+	options, err := s.options()
 	if err != nil {
 		return err
 	}
-	suite := scenario.Suite{Dir: filepath.Join(found.Repository, "chainsaw")}
-	release, err := s.release(found, flags.release)
+	file, err := compat.Load(options.File)
+	if err != nil {
+		return usageError{err}
+	}
+	subject, err := matrix.Subject(options.Repository, file)
+	if err != nil {
+		return err
+	}
+	suite := scenario.Suite{Dir: filepath.Join(options.Repository, filepath.FromSlash(subject.Scenarios))}
+	release, err := chooseRelease(options, file, flags.release)
 	if err != nil {
 		return err
 	}
@@ -73,7 +84,7 @@ func runScenarios(ctx context.Context, s *settings, flags scenarioSettings, name
 	}
 	fmt.Fprintf(stdout, "%d scenarios against operator %s; logs in %s\n", len(wanted), release.Version, dir)
 	screen := newConsole(stdout)
-	r := scenarioRun{found: found, flags: flags, screen: screen, dir: dir, runner: scenario.Runner{Suite: suite}}
+	r := scenarioRun{options: options, subject: subject, tags: tagsOf(file), flags: flags, screen: screen, dir: dir, runner: scenario.Runner{Suite: suite}}
 	if err := r.prepare(ctx, release); err != nil {
 		return err
 	}
@@ -89,28 +100,31 @@ func runScenarios(ctx context.Context, s *settings, flags scenarioSettings, name
 	return nil
 }
 
-// release finds the version in the compatibility file; an empty one is the checkout.
-func (s *settings) release(found checkout.Places, version string) (compat.OperatorRelease, error) {
+// chooseRelease finds the version in the compatibility file; an empty one is the checkout.
+func chooseRelease(options matrix.Options, file *compat.File, version string) (compat.OperatorRelease, error) {
 	if version == "" {
-		candidate, err := artifact.CheckoutVersion(found.Repository)
+		chart, err := artifact.Metadata(options.Repository, file.Operator.Chart.Path)
 		if err != nil {
 			return compat.OperatorRelease{}, usageError{err}
 		}
-		return compat.OperatorRelease{Version: candidate}, nil
+		return compat.OperatorRelease{Version: chart.Version}, nil
 	}
-	options, err := s.options()
-	if err != nil {
-		return compat.OperatorRelease{}, err
-	}
-	file, err := compat.Load(options.File)
-	if err != nil {
-		return compat.OperatorRelease{}, usageError{err}
-	}
-	i := slices.IndexFunc(file.OperatorReleases, func(r compat.OperatorRelease) bool { return r.Version == version })
-	if i < 0 {
+	release, ok := file.OperatorRelease(version)
+	if !ok {
 		return compat.OperatorRelease{}, usageError{fmt.Errorf("--release %s: %s lists no such release", version, options.File)}
 	}
-	return file.OperatorReleases[i], nil
+	return release, nil
+}
+
+// tagsOf are the images for the scenarios: of another operator those of its first row.
+func tagsOf(file *compat.File) trial.Tags {
+	if file.Operator.Runtime.Image == artifact.RuntimeRepository {
+		return trial.Usual
+	}
+	// The loader made sure that what a row refers to is listed.
+	from, _ := file.RuntimeRelease(file.Upgrades[0].Baseline)
+	to, _ := file.RuntimeRelease(file.Upgrades[0].Target)
+	return trial.Tags{From: from.ImageTag, To: to.ImageTag}
 }
 
 // chooseScenarios returns the names of the scenarios that the command line asks for and the
@@ -145,7 +159,9 @@ func chooseScenarios(suite scenario.Suite, flags scenarioSettings, names []strin
 
 // scenarioRun is a cluster with a release in it.
 type scenarioRun struct {
-	found   checkout.Places
+	options matrix.Options
+	subject check.Subject
+	tags    trial.Tags
 	flags   scenarioSettings
 	screen  *console
 	dir     string
@@ -164,11 +180,25 @@ func (r *scenarioRun) task(name string, run func(progress func(string)) error) e
 
 // prepare brings up the cluster with the release.
 func (r *scenarioRun) prepare(ctx context.Context, wanted compat.OperatorRelease) error {
-	builder := artifact.Builder{Repository: r.found.Repository, CacheDir: r.found.CacheDir}
+	builder := r.options.Builder()
+	builder.Operator = &r.subject.Operator
+	clusters := embedded.Provider{Repository: r.options.Tools, CacheDir: r.options.CacheDir}
+	var err error
+	if builder.Bundle, err = r.options.OpenBundle(ctx); err != nil {
+		return err
+	}
+	if builder.Bundle != nil {
+		clusters = r.options.BundledClusters(builder.Bundle)
+	}
 	var release artifact.Release
 	var images trial.Images
 	if err := r.task("chainsaw", func(progress func(string)) (err error) {
-		r.runner.Chainsaw, err = scenario.Program(r.found.Repository).Cached(ctx, r.found.CacheDir, progress)
+		if builder.Bundle != nil {
+			bundled, err := matrix.Chainsaw(builder.Bundle)
+			r.runner.Chainsaw = bundled.Path
+			return err
+		}
+		r.runner.Chainsaw, err = scenario.Program(r.options.Tools).Cached(ctx, r.options.CacheDir, progress)
 		return err
 	}); err != nil {
 		return err
@@ -183,14 +213,14 @@ func (r *scenarioRun) prepare(ctx context.Context, wanted compat.OperatorRelease
 		if err != nil {
 			return err
 		}
-		images, err = trial.Resolve(ctx, &builder)
+		images, err = trial.Resolve(ctx, &builder, r.tags)
 		return err
 	}); err != nil {
 		return err
 	}
 	return r.task("cluster with operator "+release.Version, func(progress func(string)) (err error) {
 		r.stage, err = trial.Start(ctx, trial.Options{
-			Provider: embedded.Provider{Repository: r.found.Repository, CacheDir: r.found.CacheDir}, Kubernetes: r.flags.kubernetes,
+			Provider: clusters, Kubernetes: r.flags.kubernetes,
 			Dir: r.dir, Images: images, Artifacts: []artifact.Artifact{release.Chart, release.Image}, Progress: progress,
 		})
 		if err != nil {
@@ -199,7 +229,7 @@ func (r *scenarioRun) prepare(ctx context.Context, wanted compat.OperatorRelease
 		r.request = scenario.Request{
 			Kubeconfig: r.stage.Cluster.Kubeconfig(), Namespace: r.flags.namespace, Values: r.stage.Values, LogDir: r.dir,
 		}
-		if err := r.stage.Install(ctx, release, r.flags.namespace); err != nil {
+		if err := r.stage.Install(ctx, r.subject, release, r.flags.namespace); err != nil {
 			r.stop()
 			return err
 		}
