@@ -263,7 +263,7 @@ func changedWhileDown(t *testing.T) {
 			}
 		}
 	})
-	red(t, check.ChangedWhileDown, "the operator does not catch up", "the Service is of type ClusterIP")(check.JudgeChangedWhileDown(ctx, impatient()))
+	red(t, check.ChangedWhileDown, "the operator does not catch up", "Service has spec.type=\"ClusterIP\"")(check.JudgeChangedWhileDown(ctx, impatient()))
 }
 
 func alive(t *testing.T) {
