@@ -43,7 +43,7 @@ test-kind: ## Run the lane on a real Kind cluster, with a container engine of it
 
 .PHONY: kind-lane
 kind-lane: ## Run a row on Kind and the tests that need real clusters, on the engine that answers
-	$(GO) run ./tools/matrix run --provider kind --kubernetes 1.34.4 --row $(or $(ROW),1.0.4)
+	$(GO) run ./tools/matrix run --provider kind --kubernetes 1.34.4 --row $(or $(ROW),0.3.1)
 	$(GO) test -tags kind -count=1 -timeout 60m ./matrix/cluster/kind ./matrix
 
 .PHONY: generate

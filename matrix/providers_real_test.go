@@ -20,7 +20,7 @@ import (
 )
 
 // row is the row that both providers run.
-var row = flag.String("row", "1.0.4", "the row of compatibility.yaml to run on both providers")
+var row = flag.String("row", "0.3.1", "the row of compatibility.yaml to run on both providers")
 
 // TestSameVerdicts runs a row on both providers, on the same Kubernetes version, and compares what every step says. A
 // result that is still valid is not made again.
