@@ -228,7 +228,7 @@ func upgrade(ctx context.Context, r *run) (check.Result, error) {
 
 func rollBackChart(ctx context.Context, r *run) (check.Result, error) {
 	var result check.Result
-	snapshot, err := check.Observe(ctx, both(r.earlier()))
+	snapshot, err := check.ObserveAtRest(ctx, both(r.earlier())) // the roll before has left pods that drain
 	if err != nil {
 		return result, err
 	}

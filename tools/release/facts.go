@@ -95,7 +95,7 @@ func (c *candidate) readCheckout(ctx context.Context, repository git.Repository)
 	}
 	c.facts.Compatibility = in.File
 	// The other providers are for CI: what they have seen counts, but no release waits for it.
-	c.facts.Planned = slices.DeleteFunc(in.Planned, func(cell plan.Cell) bool { return cell.Provider != embedded.ProviderName })
+	c.facts.Planned = slices.DeleteFunc(slices.Clone(in.Planned), func(cell plan.Cell) bool { return cell.Provider != embedded.ProviderName })
 	if c.facts.OutOfSync, err = stale(repository.Dir, in); err != nil {
 		return err
 	}
