@@ -148,7 +148,7 @@ func (s *settings) addSourceFlags(cmd *cobra.Command) {
 }
 
 func (s *settings) addBundleFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.bundle, "bundle", "", "take everything from an archive that `matrix bundle` wrote; nothing is built or pulled")
+	cmd.Flags().StringVar(&s.bundle, "bundle", "", "take everything from the archive `FILE` that matrix bundle wrote; nothing is built or pulled")
 }
 
 func (s *settings) addRunFlags(cmd *cobra.Command) {
