@@ -11,51 +11,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/trussiumhq/trussium-operator/matrix/archive"
 )
 
-// pack writes the files below dir into a tar archive, in the order of their names and without times and owners, and
-// returns its digest in the form sha256:<hex>.
+// pack writes what is below dir into a tar archive, and returns its digest in the form sha256:<hex>.
 func pack(file, dir string) (digest string, err error) {
 	out, err := os.Create(file)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
 	hash := sha256.New()
-	writer := tar.NewWriter(io.MultiWriter(out, hash))
-	if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		return packFile(writer, filepath.ToSlash(name), path)
-	}); err != nil {
-		return "", err
-	}
-	if err := writer.Close(); err != nil {
+	if err := errors.Join(archive.Write(io.MultiWriter(out, hash), dir), out.Close()); err != nil {
 		return "", err
 	}
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), nil
-}
-
-func packFile(writer *tar.Writer, name, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if err := writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size(), ModTime: epoch}); err != nil {
-		return err
-	}
-	_, err = io.Copy(writer, f)
-	return err
 }
 
 // unpack writes the files of a tar archive below dir. One that is cut off, or names a place outside of dir, is bad input.

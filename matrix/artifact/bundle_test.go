@@ -200,6 +200,12 @@ func rewrite(t *testing.T, file string, change func(name string, content []byte)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if header.Typeflag == tar.TypeDir {
+			if err := writer.WriteHeader(header); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		content, err := io.ReadAll(reader)
 		if err != nil {
 			t.Fatal(err)
