@@ -18,11 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/trussiumhq/trussium-operator/api/v1alpha1"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/git"
+	"github.com/trussiumhq/trussium-operator/operator/crds"
 	"github.com/trussiumhq/trussium-operator/operator/operatortest"
 )
 
@@ -112,8 +116,8 @@ func hooks(t *testing.T) []string {
 	return left
 }
 
-// From every release and back, with the old release's values in the place of the defaults. What
-// the modes of values render is tested without a cluster; here the API server judges.
+// From every release, back, and forward again, with the hook and with the old release's values in the place of the
+// defaults. What the modes of values render is tested without a cluster; here the API server judges.
 func TestUpgradeFromEveryReleaseAndBack(t *testing.T) {
 	file, err := compat.Load("../../compatibility.yaml")
 	if err != nil {
@@ -126,30 +130,75 @@ func TestUpgradeFromEveryReleaseAndBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { uninstall(t) })
+			kubectl(t, "kubectl delete --ignore-not-found crd "+crdName) // else Helm keeps that of an earlier test
+			// No image of the earlier release runs here; the hook's is the checkout's.
 			install(t, load(t, filepath.Join(dir, "charts", "trussium-operator")), "replicaCount: 0")
-			definition, old := identifyDefinition(t), operatorDeployment(t)
-
-			// No image of the earlier release runs here, and no hook is needed to go back.
-			upgrade(t, load(t, chartDir), "crds: {upgrade: false}", func(upgrade *action.Upgrade) { upgrade.ReuseValues = true })
-			if now := operatorDeployment(t); now.UID != old.UID || cmp.Equal(now.Spec, old.Spec) {
-				t.Errorf("the upgrade replaces the Deployment, or does nothing: %s, was %s", now.UID, old.UID)
+			key := createRuntime(t, operatortest.Namespace(t, api))
+			same, old := kept(t, key), operatorDeployment(t)
+			forward := func() {
+				t.Helper()
+				upgrade(t, load(t, chartDir), "", func(upgrade *action.Upgrade) { upgrade.ReuseValues = true })
+				if now := operatorDeployment(t); now.UID != old.UID || cmp.Equal(now.Spec, old.Spec) {
+					t.Errorf("the upgrade replaces the Deployment, or does nothing: %s, was %s", now.UID, old.UID)
+				}
+				if diff := cmp.Diff(chartVersions(t), definedVersions(t)); diff != "" {
+					t.Errorf("the hook left another CustomResourceDefinition than the chart's (-chart +cluster):\n%s", diff)
+				}
+				if diff := cmp.Diff(same, kept(t, key)); diff != "" {
+					t.Errorf("the upgrade touches what must be kept (-before +after):\n%s", diff)
+				}
+				if left := hooks(t); len(left) > 0 {
+					t.Errorf("the upgrade leaves %v", left)
+				}
 			}
+
+			forward()
 			rollBack(t, 1)
 			if now := operatorDeployment(t); now.UID != old.UID || !cmp.Equal(now.Spec, old.Spec) {
 				t.Errorf("the rollback leaves another Deployment (-before +after):\n%s", cmp.Diff(old.Spec, now.Spec))
 			}
-			if now := identifyDefinition(t); now != definition {
-				t.Errorf("the CustomResourceDefinition is %s, was %s", now, definition)
+			if diff := cmp.Diff(same, kept(t, key)); diff != "" {
+				t.Errorf("the rollback touches what must be kept (-before +after):\n%s", diff)
 			}
+			forward()
 		})
 	}
 }
 
-func identifyDefinition(t *testing.T) string {
+// keptObjects are the API and an object of it, which no upgrade or rollback of the chart may replace or change.
+type keptObjects struct {
+	Definition, Runtime types.UID
+	Spec                v1alpha1.TrussiumRuntimeSpec
+}
+
+func kept(t *testing.T, key client.ObjectKey) keptObjects {
+	t.Helper()
+	definition, runtime := &apiextensionsv1.CustomResourceDefinition{}, &v1alpha1.TrussiumRuntime{}
+	read(t, client.ObjectKey{Name: crdName}, definition)
+	read(t, key, runtime)
+	return keptObjects{definition.UID, runtime.UID, runtime.Spec}
+}
+
+// chartVersions are the versions of the API that the chart brings.
+func chartVersions(t *testing.T) []apiextensionsv1.CustomResourceDefinitionVersion {
+	t.Helper()
+	embedded, err := crds.Embedded()
+	if err != nil || len(embedded) != 1 {
+		t.Fatalf("the chart has %d CustomResourceDefinitions: %v", len(embedded), err)
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(embedded[0].Object, definition); err != nil {
+		t.Fatal(err)
+	}
+	return definition.Spec.Versions
+}
+
+// definedVersions are the versions of the API as the cluster has them.
+func definedVersions(t *testing.T) []apiextensionsv1.CustomResourceDefinitionVersion {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	read(t, client.ObjectKey{Name: crdName}, definition)
-	return fmt.Sprintf("%s of generation %d", definition.UID, definition.Generation)
+	return definition.Spec.Versions
 }
 
 // The example that Artifact Hub shows, and the one in the notes.

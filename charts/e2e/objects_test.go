@@ -23,6 +23,13 @@ func startRuntime(t *testing.T) client.ObjectKey {
 	t.Helper()
 	inNamespace := operatortest.Namespace(t, api)
 	restrict(t, inNamespace)
+	key := createRuntime(t, inNamespace)
+	operatortest.WaitCondition(t, api, key, v1alpha1.ConditionReady, metav1.ConditionTrue, status.ReasonRuntimeReady)
+	return key
+}
+
+func createRuntime(t *testing.T, inNamespace string) client.ObjectKey {
+	t.Helper()
 	runtime := &v1alpha1.TrussiumRuntime{
 		ObjectMeta: metav1.ObjectMeta{Namespace: inNamespace, Name: "private-ai"},
 		Spec: v1alpha1.TrussiumRuntimeSpec{
@@ -33,9 +40,7 @@ func startRuntime(t *testing.T) client.ObjectKey {
 	if err := api.Create(t.Context(), runtime); err != nil {
 		t.Fatalf("create a runtime: %v", err)
 	}
-	key := client.ObjectKeyFromObject(runtime)
-	operatortest.WaitCondition(t, api, key, v1alpha1.ConditionReady, metav1.ConditionTrue, status.ReasonRuntimeReady)
-	return key
+	return client.ObjectKeyFromObject(runtime)
 }
 
 // alive waits until the operator has worked on a change of the runtime.
