@@ -52,8 +52,8 @@ func (o Options) OpenBundle(ctx context.Context) (*artifact.Bundle, error) {
 	return bundle, nil
 }
 
-// BundledClusters start clusters with the programs of a bundle.
-func (o Options) BundledClusters(bundle *artifact.Bundle) embedded.Provider {
+// bundledClusters start clusters with the programs of a bundle.
+func (o Options) bundledClusters(bundle *artifact.Bundle) embedded.Provider {
 	clusters := embedded.Provider{Repository: o.tools(), CacheDir: o.CacheDir, Programs: map[string]embedded.Program{}}
 	for _, version := range embedded.KubernetesVersions() {
 		if program, err := bundle.Program(programControl + version); err == nil {
@@ -90,7 +90,7 @@ func (p *prepared) openBundle(ctx context.Context, cells []plan.Cell) error {
 		}
 		p.controls[c.Kubernetes] = program.Key
 	}
-	p.provider.clusters = p.options.BundledClusters(bundle)
+	p.provider.clusters = p.options.bundledClusters(bundle)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/kind"
@@ -117,11 +118,14 @@ func PrepareCluster(ctx context.Context, o Options, kubernetes string, progress 
 	return provider.prepare(ctx, kubernetes, progress)
 }
 
-// StartCluster starts a cluster of the provider of the options.
-func StartCluster(ctx context.Context, o Options, spec cluster.Spec) (cluster.Cluster, error) {
+// Clusters starts clusters of the provider of the options, with the programs of the bundle unless that is nil.
+func (o Options) Clusters(bundle *artifact.Bundle) (cluster.Provider, error) {
 	provider, err := o.provider()
 	if err != nil {
 		return nil, inputError(err)
 	}
-	return provider.clusters.Start(ctx, spec)
+	if bundle != nil {
+		return o.bundledClusters(bundle), nil
+	}
+	return provider.clusters, nil
 }

@@ -88,11 +88,15 @@ func clusterUp(ctx context.Context, provider, kubernetes string, stdout io.Write
 		return err
 	}
 	screen := newConsole(stdout)
+	options := matrix.Options{Repository: found.Repository, CacheDir: found.CacheDir, Provider: provider}
+	clusters, err := options.Clusters(nil)
+	if err != nil {
+		return versionError(err)
+	}
 	const task = "cluster"
 	screen.TaskStarted(task)
 	start := time.Now()
-	options := matrix.Options{Repository: found.Repository, CacheDir: found.CacheDir, Provider: provider}
-	live, err := matrix.StartCluster(ctx, options, cluster.Spec{
+	live, err := clusters.Start(ctx, cluster.Spec{
 		Name: "trussium", Dir: filepath.Join(matrix.RunDir(found.Repository, found.CacheDir), "cells", "cluster-up", "cluster"), Kubernetes: kubernetes, Retain: true,
 		Progress: func(text string) { screen.TaskProgress(task, text) },
 	})

@@ -16,7 +16,6 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix"
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/check"
-	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/scenario"
 	"github.com/trussiumhq/trussium-operator/matrix/scenario/trial"
@@ -41,7 +40,7 @@ func newScenarios(s *settings, stdout io.Writer) *cobra.Command {
 	var flags scenarioSettings
 	cmd := &cobra.Command{
 		Use:   "scenarios [NAME...]",
-		Short: "Run the scenarios of chainsaw/ against one release of the operator on an embedded cluster",
+		Short: "Run the scenarios of chainsaw/ against one release of the operator on a cluster of its own",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return runScenarios(cmd.Context(), s, flags, names, stdout)
 		},
@@ -49,7 +48,8 @@ func newScenarios(s *settings, stdout io.Writer) *cobra.Command {
 	cmd.Flags().StringVar(&flags.selector, "selector", "", "run only the scenarios with these labels, as in level=smoke")
 	cmd.Flags().StringVar(&flags.release, "release", "", "a release of the compatibility file, with the scenarios that it supports (default: the checkout)")
 	cmd.Flags().StringVar(&flags.namespace, "namespace", "", "let the operator work in this namespace only, and a user with the rights of chainsaw/role.yaml run all scenarios there")
-	cmd.Flags().StringVar(&flags.kubernetes, "kubernetes", embedded.DefaultKubernetes, "exact Kubernetes version")
+	cmd.Flags().StringVar(&flags.kubernetes, "kubernetes", "", "exact Kubernetes version (default: the provider's)")
+	s.addProviderFlag(cmd)
 	s.addSourceFlags(cmd)
 	s.addBundleFlag(cmd)
 	cmd.Flags().IntVar(&flags.repeat, "repeat", 1, "how often to run them; the first red run is the last")
@@ -78,6 +78,9 @@ func runScenarios(ctx context.Context, s *settings, flags scenarioSettings, name
 	if err != nil {
 		return usageError{err}
 	}
+	if _, err := options.Clusters(nil); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "scenarios-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the run: %w", err)
@@ -86,7 +89,7 @@ func runScenarios(ctx context.Context, s *settings, flags scenarioSettings, name
 	screen := newConsole(stdout)
 	r := scenarioRun{options: options, subject: subject, tags: tagsOf(file), flags: flags, screen: screen, dir: dir, runner: scenario.Runner{Suite: suite}}
 	if err := r.prepare(ctx, release); err != nil {
-		return err
+		return versionError(err)
 	}
 	defer r.stop()
 	for round := range flags.repeat {
@@ -182,13 +185,13 @@ func (r *scenarioRun) task(name string, run func(progress func(string)) error) e
 func (r *scenarioRun) prepare(ctx context.Context, wanted compat.OperatorRelease) error {
 	builder := r.options.Builder()
 	builder.Operator = &r.subject.Operator
-	clusters := embedded.Provider{Repository: r.options.Tools, CacheDir: r.options.CacheDir}
 	var err error
 	if builder.Bundle, err = r.options.OpenBundle(ctx); err != nil {
 		return err
 	}
-	if builder.Bundle != nil {
-		clusters = r.options.BundledClusters(builder.Bundle)
+	clusters, err := r.options.Clusters(builder.Bundle)
+	if err != nil {
+		return err
 	}
 	var release artifact.Release
 	var images trial.Images
