@@ -44,10 +44,10 @@ func UpgradeMatrix(in Input) []byte {
 	return w.Bytes()
 }
 
-// gridRow is a row of the file on one Kubernetes version, with the cells of all providers.
+// gridRow is a row of the file for one candidate, with the cells of all providers.
 type gridRow struct {
-	row, kubernetes string
-	cells           []claim.Cell
+	row, candidate string
+	cells          []claim.Cell
 }
 
 // gridRows expects sorted cells.
@@ -55,8 +55,8 @@ func gridRows(cells []claim.Cell) []gridRow {
 	var grid []gridRow
 	for _, c := range cells {
 		last := len(grid) - 1
-		if last < 0 || grid[last].row != rowID(c) || grid[last].kubernetes != kubernetes(c) {
-			grid = append(grid, gridRow{row: rowID(c), kubernetes: kubernetes(c)})
+		if last < 0 || grid[last].row != rowID(c) || grid[last].candidate != candidate(c) {
+			grid = append(grid, gridRow{row: rowID(c), candidate: candidate(c)})
 			last++
 		}
 		grid[last].cells = append(grid[last].cells, c)
@@ -75,41 +75,51 @@ func providers(cells []claim.Cell) []string {
 	return names
 }
 
-// on returns the cell on a provider, or nil.
-func (r gridRow) on(name string) *claim.Cell {
-	i := slices.IndexFunc(r.cells, func(c claim.Cell) bool { return provider(c) == name })
-	if i < 0 {
-		return nil
+// on returns the cells on a provider, which differ by the Kubernetes version.
+func (r gridRow) on(name string) []claim.Cell {
+	var cells []claim.Cell
+	for _, c := range r.cells {
+		if provider(c) == name {
+			cells = append(cells, c)
+		}
 	}
-	return &r.cells[i]
+	return cells
 }
 
 func (w *writer) grid(cells []claim.Cell) {
 	names := providers(cells)
-	head := []string{"Row", "Operator", "Runtime image", "Chart rollback", "Kubernetes"}
+	head := []string{"Row", "Operator", "Runtime image", "Chart rollback"}
 	for _, name := range names {
-		head = append(head, text(name))
+		head = append(head, "On "+text(name))
 	}
 	w.table(head, rows(gridRows(cells), func(r gridRow) []string {
 		first := r.cells[0]
-		values := []string{code(r.row), upgradeOf(first), runtimeOf(first), rollbackOf(first), text(r.kubernetes)}
+		values := []string{code(r.row), upgradeOf(first), runtimeOf(first), rollbackOf(first)}
 		for _, name := range names {
-			values = append(values, gridCell(r.on(name)))
+			values = append(values, gridCells(r.on(name)))
 		}
 		return values
 	}))
 	w.line("")
 }
 
-func gridCell(c *claim.Cell) string {
-	if c == nil {
+func gridCells(cells []claim.Cell) string {
+	if len(cells) == 0 {
 		return fmt.Sprintf("– [not planned](#%s)", anchor(notRunHeading))
 	}
-	s := statusOf(*c)
-	if c.Evidence == nil || c.Evidence.Verdict == evidence.NotRun || c.State == claim.NotRun {
-		return fmt.Sprintf("%s [%s](#%s)", s.symbol, s.word, anchor(notRunHeading))
+	var texts []string
+	for _, c := range cells {
+		texts = append(texts, gridCell(c))
 	}
-	return fmt.Sprintf("%s [%s](#%s), %s%s", s.symbol, s.word, anchor(c.ID), checkCount(c.Evidence), simulated(c.Evidence))
+	return strings.Join(texts, "<br>")
+}
+
+func gridCell(c claim.Cell) string {
+	s := statusOf(c)
+	if c.Evidence == nil || c.Evidence.Verdict == evidence.NotRun || c.State == claim.NotRun {
+		return fmt.Sprintf("%s [%s](#%s) on Kubernetes %s", s.symbol, s.word, anchor(notRunHeading), text(kubernetes(c)))
+	}
+	return fmt.Sprintf("%s [%s](#%s) on Kubernetes %s, %s%s", s.symbol, s.word, anchor(c.ID), text(kubernetes(c)), checkCount(c.Evidence), simulated(c.Evidence))
 }
 
 func (w *writer) legend(documents []*evidence.Cell) {
@@ -184,22 +194,23 @@ func (w *writer) notRun(cells []claim.Cell) {
 	names := providers(cells)
 	for _, r := range gridRows(cells) {
 		for _, name := range names {
-			c := r.on(name)
+			planned := r.on(name)
 			switch {
-			case c == nil && r.cells[0].State == claim.Unlisted:
+			case len(planned) > 0:
+			case r.cells[0].State == claim.Unlisted:
 				lines = append(lines, []string{code(r.row) + " on " + text(name), "the compatibility file has no such row", ""})
-			case c == nil:
-				lines = append(lines, []string{
-					code(r.row) + " on " + text(name) + ", Kubernetes " + text(r.kubernetes),
-					"the compatibility file names other Kubernetes versions for this provider",
-					code(fmt.Sprintf("go run ./tools/matrix run --row %s --provider %s --kubernetes %s", r.row, name, r.kubernetes)),
-				})
-			case c.State == claim.NotRun && c.Planned.Skip.Code != "":
-				lines = append(lines, []string{code(c.ID), text(c.Reason), ""})
-			case c.State == claim.NotRun:
-				lines = append(lines, []string{code(c.ID), text(c.Reason), code(rerun(*c))})
-			case c.Evidence.Verdict == evidence.NotRun:
-				lines = append(lines, []string{code(c.ID), text(c.Evidence.Reason), ""})
+			default:
+				lines = append(lines, []string{code(r.row) + " on " + text(name), "the compatibility file names no Kubernetes version for this provider", ""})
+			}
+			for _, c := range planned {
+				switch {
+				case c.State == claim.NotRun && c.Planned.Skip.Code != "":
+					lines = append(lines, []string{code(c.ID), text(c.Reason), ""})
+				case c.State == claim.NotRun:
+					lines = append(lines, []string{code(c.ID), text(c.Reason), code(rerun(c))})
+				case c.Evidence.Verdict == evidence.NotRun:
+					lines = append(lines, []string{code(c.ID), text(c.Evidence.Reason), ""})
+				}
 			}
 		}
 	}
