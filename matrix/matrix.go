@@ -252,7 +252,7 @@ func RunDir(repository, cacheDir string) string {
 func (p *prepared) cells(ctx context.Context, cells []plan.Cell, results []*evidence.Cell) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(p.options.Jobs, 1))
-	for i := range cells {
+	for _, i := range plan.Order(cells, plan.Predict(cells, p.options.History())) {
 		group.Go(func() error {
 			result, err := p.cell(ctx, cells[i])
 			results[i] = result

@@ -161,6 +161,15 @@ type Step struct {
 // Sources are the releases that the cell upgrades from: its first, and those on the way.
 func (c *Cell) Sources() []Release { return append([]Release{c.From}, c.Through...) }
 
+// Took is how long its steps took: a cell that went on after an interruption was not running in between.
+func (c *Cell) Took() time.Duration {
+	total := 0.0
+	for _, step := range c.Steps {
+		total += step.Seconds
+	}
+	return time.Duration(total * float64(time.Second))
+}
+
 // Step returns the step with that id, or nil.
 func (c *Cell) Step(id string) *Step {
 	i := slices.IndexFunc(c.Steps, func(s Step) bool { return s.ID == id })

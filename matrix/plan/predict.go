@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -80,12 +81,26 @@ func median(cells map[string]Past) time.Duration {
 	return times[len(times)/2]
 }
 
+// Order is the order in which cells are started, as indices: those that take longest first, so that none of them is
+// left to run alone at the end; where nothing is known, those with most releases on their way.
+func Order(cells []Cell, predictions []Prediction) []int {
+	order := make([]int, len(cells))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(predictions[b].Took, predictions[a].Took), cmp.Compare(len(cells[b].Sources()), len(cells[a].Sources())))
+	})
+	return order
+}
+
 // Total is the time that cells take together when so many of them run at once, each as soon as there is room. Unknown
 // is how many of those that are run have no time, which are left out. Cells that run side by side slow each other down,
 // which is not counted either.
 func Total(cells []Cell, predictions []Prediction, jobs int) (total time.Duration, unknown int) {
 	ends := make([]time.Duration, max(jobs, 1))
-	for i, p := range predictions {
+	for _, i := range Order(cells, predictions) {
+		p := predictions[i]
 		switch {
 		case cells[i].Skip.Code != "":
 		case !p.Known():

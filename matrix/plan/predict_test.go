@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/trussiumhq/trussium-operator/matrix/compat"
 )
 
 func TestPredict(t *testing.T) {
@@ -60,8 +62,33 @@ func TestTotal(t *testing.T) {
 			t.Errorf("%d are unknown, want 1", unknown)
 		}
 	}
-	// Two at once: 3 beside 1 and 2, then 4 beside nothing.
-	if want := []time.Duration{10 * time.Minute, 10 * time.Minute, 7 * time.Minute, 4 * time.Minute}; !slices.Equal(got, want) {
+	// Two at once, the longest first: 4 and 1 beside 3 and 2.
+	if want := []time.Duration{10 * time.Minute, 10 * time.Minute, 5 * time.Minute, 4 * time.Minute}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	minutes := func(n ...int) []Prediction {
+		var predictions []Prediction
+		for _, n := range n {
+			predictions = append(predictions, Prediction{Took: time.Duration(n) * time.Minute})
+		}
+		return predictions
+	}
+	chain := Cell{Through: make([]compat.OperatorRelease, 2)}
+	for _, test := range []struct {
+		name        string
+		predictions []Prediction
+		want        []int
+	}{
+		{"the longest first", minutes(2, 5, 3), []int{1, 2, 0}},
+		{"nothing is known: the longest way first", minutes(0, 0, 0), []int{2, 0, 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Order([]Cell{{}, {}, chain}, test.predictions); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
 	}
 }

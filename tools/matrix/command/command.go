@@ -134,8 +134,12 @@ Without a command it runs the whole matrix.`,
 	return root
 }
 
-func (s *settings) addPlanFlags(cmd *cobra.Command) {
+func (s *settings) addProviderFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.provider, "provider", embedded.ProviderName, "cluster provider: "+strings.Join(matrix.Providers, ", "))
+}
+
+func (s *settings) addPlanFlags(cmd *cobra.Command) {
+	s.addProviderFlag(cmd)
 	cmd.Flags().StringSliceVar(&s.narrow.kubernetes, "kubernetes", nil, "exact Kubernetes versions instead of those of the file")
 	cmd.Flags().StringSliceVar(&s.narrow.rows, "row", nil, "run only the rows with these ids")
 	cmd.Flags().StringSliceVar(&s.narrow.cells, "cell", nil, "run only the cells with these ids")
@@ -163,15 +167,15 @@ func (s *settings) addRunFlags(cmd *cobra.Command) {
 }
 
 func (s *settings) addJobsFlag(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&s.jobs, "jobs", defaultJobs(), "how many cells run at once; each needs up to 2 GiB and a core")
+	cmd.Flags().IntVar(&s.jobs, "jobs", defaultJobs(), "how many cells run at once; each needs up to 2 GiB and a third of a core")
 }
 
 // cellMemory is what a cell needs at most on the embedded provider, in bytes.
 const cellMemory = 2 << 30
 
-// defaultJobs gives each cell a core: with less, requests time out that the traffic check counts.
+// defaultJobs gives each cell a third of a core: it waits for most of its time (docs/performance.md).
 func defaultJobs() int {
-	jobs := runtime.NumCPU()
+	jobs := 3 * runtime.NumCPU()
 	if available, err := availableMemory("/proc/meminfo"); err == nil {
 		jobs = min(jobs, int(available/cellMemory))
 	}

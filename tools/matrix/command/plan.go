@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trussiumhq/trussium-operator/matrix"
-	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 	"github.com/trussiumhq/trussium-operator/matrix/plan"
 )
 
@@ -42,7 +39,7 @@ builds is not counted.`,
 			if err != nil {
 				return err
 			}
-			result := newPlanResult(cells, history(options), options.Jobs)
+			result := newPlanResult(cells, options.History(), options.Jobs)
 			if err := printResult(stdout, output, result, result.table); err != nil {
 				return err
 			}
@@ -56,34 +53,6 @@ builds is not counted.`,
 	s.addJobsFlag(cmd)
 	addOutputFlag(cmd, &output)
 	return cmd
-}
-
-// history is how long cells took that passed: those of all checkouts on this machine, and those of the evidence in this
-// one. What can't be read is left out.
-func history(options matrix.Options) []plan.Past {
-	var past []plan.Past
-	add := func(elsewhere bool, pattern ...string) {
-		files, err := filepath.Glob(filepath.Join(pattern...))
-		if err != nil {
-			return
-		}
-		for _, file := range files {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				continue
-			}
-			cell, err := evidence.Unmarshal(content)
-			if err != nil || cell.Verdict != evidence.Proven {
-				continue
-			}
-			past = append(past, plan.Past{
-				Cell: cell.ID, Provider: cell.Cluster.Provider, Took: time.Duration(seconds(cell) * float64(time.Second)), Finished: *cell.Finished, Elsewhere: elsewhere,
-			})
-		}
-	}
-	add(false, filepath.Dir(matrix.RunDir(options.Repository, options.CacheDir)), "*", "evidence", "*.json")
-	add(true, options.Repository, matrix.EvidenceDir, "*.json")
-	return past
 }
 
 // planResult is what plan prints for programs.

@@ -135,7 +135,7 @@ func newRunResult(cells []*evidence.Cell) runResult {
 	for _, cell := range cells {
 		c := cellResult{
 			ID: cell.ID, Row: cell.Upgrade.Row, Provider: cell.Cluster.Provider, Kubernetes: cell.Cluster.Kubernetes,
-			Verdict: cell.Verdict, Reason: cell.Reason, Seconds: seconds(cell), Disruptions: cell.Disruptions,
+			Verdict: cell.Verdict, Reason: cell.Reason, Seconds: cell.Took().Seconds(), Disruptions: cell.Disruptions,
 			Evidence: fmt.Sprintf("%s/%s.json", matrix.EvidenceDir, cell.ID), Reproduce: cell.Reproduce,
 		}
 		for _, step := range cell.Steps {
@@ -151,17 +151,8 @@ func newRunResult(cells []*evidence.Cell) runResult {
 func runTable(w io.Writer, cells []*evidence.Cell) {
 	fmt.Fprintln(w, "\nCELL\tVERDICT\tSECONDS")
 	for _, cell := range cells {
-		fmt.Fprintf(w, "%s\t%s\t%.0f\n", cell.ID, cell.Verdict, seconds(cell))
+		fmt.Fprintf(w, "%s\t%s\t%.0f\n", cell.ID, cell.Verdict, cell.Took().Seconds())
 	}
-}
-
-// seconds is how long the steps of a cell took: a cell that went on after an interruption was not running in between.
-func seconds(cell *evidence.Cell) float64 {
-	total := 0.0
-	for _, step := range cell.Steps {
-		total += step.Seconds
-	}
-	return total
 }
 
 // verdict is the error that the cells stand for: red before infrastructure.
