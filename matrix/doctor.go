@@ -27,10 +27,7 @@ func Doctor(ctx context.Context, o Options) ([]doctor.Finding, error) {
 		Repository: o.Repository, File: file, CacheDir: o.CacheDir, GoVersion: wanted, Embedded: embedded.ProviderName, Kind: kind.ProviderName,
 		Preflights: map[string]func(context.Context) error{
 			embedded.ProviderName: func(ctx context.Context) error { return embedded.Preflight(ctx, true) },
-			kind.ProviderName: func(ctx context.Context) error {
-				_, err := kind.Engine(ctx)
-				return err
-			},
+			kind.ProviderName:     kind.Preflight,
 		},
 	}
 	return machine.Look(ctx), nil

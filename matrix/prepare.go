@@ -79,6 +79,7 @@ func prepare(ctx context.Context, o Options, file *compat.File, cells []plan.Cel
 	if err := p.openBundle(ctx, cells); err != nil {
 		return nil, err
 	}
+	p.provider.clusters = pace(p.provider.clusters, runtime.NumCPU())
 	if err := p.build(ctx, cells); err != nil {
 		return nil, err
 	}

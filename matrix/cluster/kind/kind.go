@@ -40,11 +40,8 @@ func (p Provider) Start(ctx context.Context, spec cluster.Spec) (cluster.Cluster
 }
 
 func (p Provider) start(ctx context.Context, spec cluster.Spec) (*Cluster, error) {
-	e, err := findEngine(ctx)
+	e, err := readyEngine(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := preflight(ctx, e); err != nil {
 		return nil, err
 	}
 	if spec.Kubernetes == "" {

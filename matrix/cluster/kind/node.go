@@ -60,11 +60,8 @@ func (s Source) progress(text string) {
 // has what a node needs, and the engine has the node image, which takes minutes the first time. It
 // returns what identifies the image by content.
 func Prepare(ctx context.Context, s Source) (control string, err error) {
-	e, err := findEngine(ctx)
+	e, err := readyEngine(ctx)
 	if err != nil {
-		return "", err
-	}
-	if err := preflight(ctx, e); err != nil {
 		return "", err
 	}
 	image, err := s.ensure(ctx, e)

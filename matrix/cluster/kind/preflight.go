@@ -20,7 +20,21 @@ const (
 	leastDisk = 3 << 30
 )
 
-// preflight tells before a long start what the machine lacks.
+// Preflight tells what the machine lacks for a node.
+func Preflight(ctx context.Context) error {
+	_, err := readyEngine(ctx)
+	return err
+}
+
+// readyEngine finds the engine, and tells before a long start what the machine lacks for a node.
+func readyEngine(ctx context.Context) (engine, error) {
+	e, err := findEngine(ctx)
+	if err != nil {
+		return "", err
+	}
+	return e, preflight(ctx, e)
+}
+
 func preflight(ctx context.Context, e engine) error {
 	var failures []error
 	if runtime.GOOS == "linux" {
