@@ -200,7 +200,7 @@ func upgrade(ctx context.Context, r *run) (check.Result, error) {
 	if r.state.CandidateFeatures, err = r.features(chart); err != nil {
 		return failedAction(result, err)
 	}
-	if r.env.Subject.Serves() == nil {
+	if r.env.Subject.Serves() == nil && !broken(r.spec.From) { // else there is nothing to ask yet
 		// It outlives this step: the traffic check, or the end of the cell, stops it.
 		if r.load, err = r.startLoad(ctx); err != nil {
 			return result, err

@@ -17,7 +17,11 @@ type trafficLoad interface {
 // are as they are everywhere, and else in this process, which asks through the API server.
 func (r *run) startLoad(ctx context.Context) (trafficLoad, error) {
 	if r.cluster.Info().RealContainers {
-		return check.StartInsideLoad(ctx, r.target, r.env.Inside, runtimeName)
+		load, err := check.StartInsideLoad(ctx, r.target, r.env.Inside, runtimeName)
+		if err != nil {
+			return nil, err // not a nil *check.InsideLoad in an interface
+		}
+		return load, nil
 	}
 	return check.StartLoad(context.WithoutCancel(ctx), r.target.ServiceClient(runtimeName)), nil
 }
