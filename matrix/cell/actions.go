@@ -78,8 +78,9 @@ func (r *run) connect(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// brokenPatience is how long a release that is known to be broken may show that it is not.
-const brokenPatience = 20 * time.Second
+// brokenPatience is how long a release that is known to be broken may show that it is not: a sound one
+// takes a few seconds, and 10 on a machine with ten times more to do than processors.
+const brokenPatience = 40 * time.Second
 
 // broken tells that the release is declared to be unable to do its work.
 func broken(release evidence.Release) bool {

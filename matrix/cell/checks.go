@@ -41,7 +41,11 @@ func createRuntime(ctx context.Context, r *run) (check.Result, error) {
 
 // baselineAlive judges the release that the cell starts from. One with a known defect must show it.
 func baselineAlive(ctx context.Context, r *run) (check.Result, error) {
-	result, err := check.Alive(ctx, r.earlier())
+	target := r.earlier()
+	if broken(r.spec.From) {
+		target.Patience = brokenPatience
+	}
+	result, err := check.Alive(ctx, target)
 	if err != nil || !broken(r.spec.From) {
 		return result, err
 	}
