@@ -3,15 +3,11 @@
 package matrix
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/trussiumhq/trussium-operator/matrix/checkout"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
@@ -19,28 +15,31 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 )
 
-// row is the row that both providers run.
-var row = flag.String("row", "1.0.4", "the row of compatibility.yaml to run on both providers")
+// row is the row that has been run on both providers.
+var row = flag.String("row", "1.0.4", "a row of compatibility.yaml with evidence from both providers")
 
-// TestSameVerdicts runs a row on both providers, each on the file's Kubernetes version for it, and compares what every
-// step says. A result that is still valid is not made again.
+// TestSameVerdicts compares what every step of a row says on both providers, by the evidence in the checkout.
 func TestSameVerdicts(t *testing.T) {
 	found, err := checkout.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(provider string) *evidence.Cell {
-		t.Helper()
-		results, err := Run(t.Context(), Options{
-			Repository: found.Repository, CacheDir: found.CacheDir, File: filepath.Join(found.Repository, compatibilityFile),
-			Provider: provider, Rows: []string{*row}, Jobs: 1, Observer: logged{},
-		})
-		if err != nil || len(results) != 1 {
-			t.Fatalf("%s: %d results, %v", provider, len(results), err)
-		}
-		return results[0]
+	documents, err := evidence.Store{Dir: filepath.Join(found.Repository, EvidenceDir)}.All()
+	if err != nil {
+		t.Fatal(err)
 	}
-	real, light := run(kind.ProviderName), run(embedded.ProviderName)
+	on := func(provider string) *evidence.Cell {
+		t.Helper()
+		i := slices.IndexFunc(documents, func(d *evidence.Cell) bool { return d.Upgrade.Row == *row && d.Cluster.Provider == provider })
+		if i < 0 {
+			t.Fatalf("there is no evidence of the row %[1]s on %[2]s: go run ./tools/matrix run --row %[1]s --provider %[2]s", *row, provider)
+		}
+		return documents[i]
+	}
+	light, real := on(embedded.ProviderName), on(kind.ProviderName)
+	if light.To.Image.Digest != real.To.Image.Digest || light.To.Chart.Digest != real.To.Chart.Digest {
+		t.Fatalf("the evidence is of two operators, %s and %s: run the row on both providers", light.To.Image.Digest, real.To.Image.Digest)
+	}
 	for _, difference := range differences(light, real) {
 		t.Error(difference)
 	}
@@ -75,23 +74,4 @@ func differences(light, real *evidence.Cell) []string {
 		}
 	}
 	return found
-}
-
-// logged tells what happens on the standard error, for a person who waits.
-type logged struct{}
-
-func (logged) StepStarted(cell string, step evidence.Step)               {}
-func (logged) StepProgress(cell string, step evidence.Step, text string) {}
-func (logged) StepEnded(cell string, step evidence.Step) {
-	fmt.Fprintf(os.Stderr, "%s: %s %s %s\n", cell, step.ID, step.Outcome, step.Reason)
-}
-func (logged) TaskStarted(task string)        {}
-func (logged) TaskProgress(task, text string) { fmt.Fprintln(os.Stderr, task+":", text) }
-func (logged) TaskEnded(task string, took time.Duration, err error) {
-	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, task+":", err)
-	}
-}
-func (logged) CellEnded(cell *evidence.Cell, reused bool) {
-	fmt.Fprintf(os.Stderr, "%s: %s, reused %t\n", cell.ID, cell.Verdict, reused)
 }
