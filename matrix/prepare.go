@@ -13,12 +13,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trussiumhq/trussium-operator/matrix/artifact"
 	"github.com/trussiumhq/trussium-operator/matrix/cell"
 	"github.com/trussiumhq/trussium-operator/matrix/check"
 	"github.com/trussiumhq/trussium-operator/matrix/check/static"
+	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
 	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 	"github.com/trussiumhq/trussium-operator/matrix/git"
@@ -314,6 +316,24 @@ func selfDigest() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// again is the command that runs a cell by itself and keeps its cluster.
+func (o Options) again(c plan.Cell) string {
+	words := []string{"go run ./tools/matrix run --fresh --retain --cell", c.ID}
+	if c.Provider != embedded.ProviderName {
+		words = append(words, "--provider", c.Provider)
+	}
+	if o.Tools != "" && o.Tools != o.Repository {
+		words = append(words, "--repository PATH") // which is another one everywhere
+	}
+	if o.File != "" && filepath.Base(o.File) != compatibilityFile {
+		words = append(words, "--file", filepath.Base(o.File))
+	}
+	if len(o.Kubernetes) > 0 { // the file may not name the version
+		words = append(words, "--kubernetes", c.Kubernetes)
+	}
+	return strings.Join(words, " ")
+}
+
 // spec is what a planned cell is about, with all artifacts resolved.
 func (p *prepared) spec(c plan.Cell) cell.Spec {
 	spec := cell.Spec{
@@ -325,13 +345,7 @@ func (p *prepared) spec(c plan.Cell) cell.Spec {
 		From: p.release(c.From), To: toRelease(p.checkout),
 		Runtime:    evidence.RuntimeImages{Baseline: p.runtime(c.Baseline.ImageTag), Target: p.runtime(c.Target.ImageTag)},
 		Kubernetes: c.Kubernetes, Tool: p.tool,
-		Reproduce: "go run ./tools/matrix run --fresh --retain --cell " + c.ID,
-	}
-	if p.options.Tools != "" && p.options.Tools != p.options.Repository {
-		spec.Reproduce += " --repository PATH" // which is another one everywhere
-	}
-	if len(p.options.Kubernetes) > 0 { // the file may not name the version
-		spec.Reproduce += " --kubernetes " + c.Kubernetes
+		Reproduce: p.options.again(c),
 	}
 	for _, release := range c.Through {
 		spec.Through = append(spec.Through, p.release(release))

@@ -36,6 +36,24 @@ func TestSkippedCellSaysWhatItIsAbout(t *testing.T) {
 	}
 }
 
+func TestAgain(t *testing.T) {
+	const usual = "go run ./tools/matrix run --fresh --retain --cell a"
+	for _, test := range []struct {
+		options Options
+		cell    plan.Cell
+		want    string
+	}{
+		{Options{Repository: "/r", Tools: "/r", File: "../r/compatibility.yaml"}, plan.Cell{ID: "a", Provider: "embedded"}, usual},
+		{Options{}, plan.Cell{ID: "a", Provider: "kind"}, usual + " --provider kind"},
+		{Options{Kubernetes: []string{"1.34.4", "1.35.8"}}, plan.Cell{ID: "a", Provider: "embedded", Kubernetes: "1.35.8"}, usual + " --kubernetes 1.35.8"},
+		{Options{Repository: "/r", Tools: "/t", File: "/r/other.yaml"}, plan.Cell{ID: "a", Provider: "embedded"}, usual + " --repository PATH --file other.yaml"},
+	} {
+		if got := test.options.again(test.cell); got != test.want {
+			t.Errorf("%+v: %q, want %q", test.options, got, test.want)
+		}
+	}
+}
+
 // Everything that decides how a cell ends is in its key.
 func TestKeyCoversWhatDecidesTheResult(t *testing.T) {
 	key := func(change func(*prepared, *plan.Cell)) string {
