@@ -44,6 +44,19 @@ type Cell struct {
 	Reason string
 }
 
+// Provider is the name of its cluster provider.
+func (c Cell) Provider() string {
+	if c.Planned != nil {
+		return c.Planned.Provider
+	}
+	return c.Evidence.Cluster.Provider
+}
+
+// Rerun is the command that runs it.
+func (c Cell) Rerun() string {
+	return fmt.Sprintf("go run ./tools/matrix run --provider %s --cell %s", c.Provider(), c.ID)
+}
+
 // Cells pairs the plan with the evidence: the planned cells in their order, then the evidence that is left, by id. Of
 // the latter, cells of planned rows count like planned ones: they ran on another Kubernetes version or provider.
 func Cells(planned []plan.Cell, documents []*evidence.Cell) []Cell {

@@ -73,13 +73,6 @@ func kubernetes(c claim.Cell) string {
 	return strings.TrimPrefix(c.Evidence.Cluster.Kubernetes, "v")
 }
 
-func provider(c claim.Cell) string {
-	if c.Planned != nil {
-		return c.Planned.Provider
-	}
-	return c.Evidence.Cluster.Provider
-}
-
 // upgradeOf names the releases of a cell in Markdown, oldest first.
 func upgradeOf(c claim.Cell) string {
 	var versions []string

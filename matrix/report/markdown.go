@@ -67,8 +67,8 @@ func gridRows(cells []claim.Cell) []gridRow {
 func providers(cells []claim.Cell) []string {
 	var names []string
 	for _, c := range cells {
-		if !slices.Contains(names, provider(c)) {
-			names = append(names, provider(c))
+		if !slices.Contains(names, c.Provider()) {
+			names = append(names, c.Provider())
 		}
 	}
 	slices.Sort(names)
@@ -79,7 +79,7 @@ func providers(cells []claim.Cell) []string {
 func (r gridRow) on(name string) []claim.Cell {
 	var cells []claim.Cell
 	for _, c := range r.cells {
-		if provider(c) == name {
+		if c.Provider() == name {
 			cells = append(cells, c)
 		}
 	}
@@ -207,7 +207,7 @@ func (w *writer) notRun(cells []claim.Cell) {
 				case c.State == claim.NotRun && c.Planned.Skip.Code != "":
 					lines = append(lines, []string{code(c.ID), text(c.Reason), ""})
 				case c.State == claim.NotRun:
-					lines = append(lines, []string{code(c.ID), text(c.Reason), code(rerun(c))})
+					lines = append(lines, []string{code(c.ID), text(c.Reason), code(c.Rerun())})
 				case c.Evidence.Verdict == evidence.NotRun:
 					lines = append(lines, []string{code(c.ID), text(c.Evidence.Reason), ""})
 				}
@@ -221,10 +221,6 @@ func (w *writer) notRun(cells []claim.Cell) {
 	w.line("")
 	w.table([]string{"Cell", "Why", "Run it"}, lines)
 	w.line("")
-}
-
-func rerun(c claim.Cell) string {
-	return fmt.Sprintf("go run ./tools/matrix run --provider %s --cell %s", provider(c), c.ID)
 }
 
 // cell is all that the evidence of one cell says.

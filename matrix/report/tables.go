@@ -95,7 +95,7 @@ func upgradeTable(in Input, root string) []byte {
 
 func (in Input) upgradeResult(c claim.Cell, root string) string {
 	s := statusOf(c)
-	on := text(fmt.Sprintf("on Kubernetes %s (%s)", kubernetes(c), provider(c)))
+	on := text(fmt.Sprintf("on Kubernetes %s (%s)", kubernetes(c), c.Provider()))
 	if c.State == claim.NotRun {
 		return fmt.Sprintf("%s %s: %s", s, on, text(c.Reason))
 	}

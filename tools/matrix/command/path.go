@@ -144,7 +144,7 @@ func missing(in report.Input, hops []claim.Hop, from, to, candidate string) []st
 			continue
 		}
 		found = true
-		lines = append(lines, fmt.Sprintf("cell %s: %s; run `go run ./tools/matrix run --provider %s --cell %s`", c.ID, cmp.Or(c.Reason, "it passes a release that is known to be broken"), c.Planned.Provider, c.ID))
+		lines = append(lines, fmt.Sprintf("cell %s: %s; run `%s`", c.ID, cmp.Or(c.Reason, "it passes a release that is known to be broken"), c.Rerun()))
 	}
 	if !found {
 		lines = append(lines, fmt.Sprintf("the compatibility file has no row from %s: add one to upgrades", from))

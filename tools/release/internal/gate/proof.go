@@ -77,7 +77,7 @@ func advice(cell claim.Cell) string {
 	if cell.State == claim.Unlisted {
 		return fmt.Sprintf("delete evidence/%s.json, run `go run ./tools/matrix report`, and commit", cell.ID)
 	}
-	return fmt.Sprintf("run `go run ./tools/matrix run --fresh --cell %s`, and commit what it writes", cell.ID)
+	return fmt.Sprintf("run `%s --fresh`, and commit what it writes", cell.Rerun())
 }
 
 // objections are what stands against the evidence of a cell though it proves its row: that it is not about this commit.
