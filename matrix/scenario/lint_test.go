@@ -66,6 +66,7 @@ func TestLintFinds(t *testing.T) {
 		{"unknown function", "steps/settled.yaml", "desiredImage: ($image)", "desiredImage: (uper($image))", "uper"},
 		{"map as an argument", "chain-a-b-c/chainsaw-test.yaml", "value: '({replicas: `2`})'", "value: {replicas: 2}", "invalid type for: map"},
 		{"broken expression", "steps/settled.yaml", "desiredImage: ($image)", "desiredImage: ($image ||)", "expression in error"},
+		{"drift of another type", "drift-correction/chainsaw-test.yaml", "targetPort: drifted", "targetPort: 1", "another type"},
 		{"not before a path", "steps/serving.yaml", "!(metadata.deletionTimestamp)", "!metadata.deletionTimestamp", "binds before the dot"},
 	} {
 		t.Run(spoiled.name, func(t *testing.T) {
@@ -338,13 +339,42 @@ func (l *linter) field(file string, key, value *yaml.Node) {
 }
 
 func (l *linter) operations(file string, list *yaml.Node) {
+	var patched []*yaml.Node
 	for _, entry := range items(list) {
+		if resource := at(entry, "patch", "resource"); resource != nil {
+			patched = append(patched, resource)
+		}
+		for _, before := range patched {
+			if resource := at(entry, "assert", "resource"); text(at(resource, "kind")) == text(at(before, "kind")) {
+				l.sameTypes(file, before, resource)
+			}
+		}
 		for i := 0; i < len(entry.Content); i += 2 {
 			name := entry.Content[i].Value
 			if !slices.Contains(usableOperations, name) && !slices.Contains(operationFields, name) {
 				l.find(file, entry.Content[i], "operation %s needs a shell or kubectl: use only %s", name, strings.Join(usableOperations, ", "))
 			}
 		}
+	}
+}
+
+// sameTypes wants a field that is patched and then asserted to have values of one type: an assertion that still sees the
+// patched one can't compare it with another type, and fails at once instead of trying again.
+func (l *linter) sameTypes(file string, patched, asserted *yaml.Node) {
+	switch {
+	case asserted.Kind == yaml.MappingNode:
+		for i := 0; i < len(asserted.Content); i += 2 {
+			if before := at(patched, asserted.Content[i].Value); before != nil {
+				l.sameTypes(file, before, asserted.Content[i+1])
+			}
+		}
+	case asserted.Kind == yaml.SequenceNode:
+		before := items(patched)
+		for i, item := range asserted.Content[:min(len(asserted.Content), len(before))] {
+			l.sameTypes(file, before[i], item)
+		}
+	case patched.Kind == yaml.ScalarNode && patched.Tag != "!!null" && !isExpression(patched) && !isExpression(asserted) && patched.Tag != asserted.Tag:
+		l.find(file, patched, "%s is patched where %s is asserted, which is of another type", patched.Value, asserted.Value)
 	}
 }
 
