@@ -75,7 +75,11 @@ var faults = []fault{
 		"old-failure-charged", "The failure of an earlier image is charged to the next one.", map[string]string{
 			"failed-upgrade-missing-image": "one started and one completed event for the good image",
 		},
-		[]edit{{recordFile, "if !before[failureID(condition)] {", "if SEEDED || !before[failureID(condition)] {"}},
+		// At once, whether or not the Deployment controller has seen the new image: it may be the faster one.
+		[]edit{
+			{recordFile, "if !before[failureID(condition)] {", "if SEEDED || !before[failureID(condition)] {"},
+			{rolloutFile, "case status.ObservedGeneration < deployment.Generation:", `case status.ObservedGeneration < deployment.Generation && (!SEEDED || failure == ""):`},
+		},
 	},
 	{
 		"refusal-ignored", "Pods that can't be created are not noticed.", map[string]string{
