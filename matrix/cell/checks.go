@@ -161,7 +161,7 @@ func traffic(_ context.Context, r *run) (check.Result, error) {
 	countTraffic(disruption, report)
 	replaced := check.PodsReplaced(r.state.Before, r.state.After)
 	disruption.PodsReplaced = &replaced
-	return check.JudgeTraffic(report), nil
+	return unlessBusy(check.JudgeTraffic(report), report)
 }
 
 func compareCRD(ctx context.Context, r *run) (check.Result, error) {
@@ -255,7 +255,11 @@ func (r *run) roll(ctx context.Context, name, ends string) (check.Result, error)
 		result.Fail("scenario %s: %s", name, ran.Failures())
 	}
 	if load != nil {
-		result.Add(check.JudgeGap(report, rollGapBudget))
+		judged, err := unlessBusy(check.JudgeGap(report, rollGapBudget), report)
+		if err != nil {
+			return result, err
+		}
+		result.Add(judged)
 	}
 	_, tag := splitImage(ends)
 	served, err := check.ServesImage(ctx, r.target, runtimeName, tag)

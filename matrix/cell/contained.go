@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 )
 
 // trafficLoad is a client of the runtime that asks until it is stopped.
@@ -23,7 +24,31 @@ func (r *run) startLoad(ctx context.Context) (trafficLoad, error) {
 		}
 		return load, nil
 	}
-	return check.StartLoad(context.WithoutCancel(ctx), r.target.ServiceClient(runtimeName)), nil
+	ctx = context.WithoutCancel(ctx)
+	return controlledLoad{check.StartLoad(ctx, r.target.ServiceClient(runtimeName)), check.StartControl(ctx, r.target)}, nil
+}
+
+// controlledLoad is a client that goes through the API server, and a control beside it.
+type controlledLoad struct{ client, control trafficLoad }
+
+// Stop returns what the client saw. If all failures are that it waited, and the control waited too, they say nothing of
+// the operator.
+func (l controlledLoad) Stop() check.TrafficReport {
+	report, control := l.client.Stop(), l.control.Stop()
+	if report.TimedOut > 0 && report.TimedOut == report.Failures && control.Failures > 0 {
+		report.Busy = fmt.Sprintf(
+			"the machine is too busy to tell: clients had no answer in time to %d of %d requests, nor had %d of %d to the API server itself: run fewer cells at once (--jobs)",
+			report.TimedOut, report.Requests, control.Failures, control.Requests)
+	}
+	return report
+}
+
+// unlessBusy is the judgement of a report, unless it is a bad one that the machine may be to blame for.
+func unlessBusy(result check.Result, report check.TrafficReport) (check.Result, error) {
+	if result.Outcome() != evidence.Passed && report.Busy != "" {
+		return check.Result{}, errors.New(report.Busy)
+	}
+	return result, nil
 }
 
 // lost is the error of a report that could not be had.

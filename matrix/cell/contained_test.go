@@ -8,6 +8,7 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix/check"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster"
+	"github.com/trussiumhq/trussium-operator/matrix/evidence"
 )
 
 // unreachable is a cluster with real containers whose API server does not answer.
@@ -27,4 +28,32 @@ func TestLoadThatDoesNotStart(t *testing.T) {
 		t.Fatal("a load runs that has no cluster")
 	}
 	r.end()
+}
+
+// ended is a load that has seen something.
+type ended check.TrafficReport
+
+func (e ended) Stop() check.TrafficReport { return check.TrafficReport(e) }
+
+func TestControlledLoad(t *testing.T) {
+	waited := check.TrafficReport{Requests: 90, Failures: 2, TimedOut: 2}
+	for _, test := range []struct {
+		name            string
+		client, control check.TrafficReport
+		outcome         evidence.Outcome
+		unknown         bool
+	}{
+		{"all answered, the control not", check.TrafficReport{Requests: 90}, check.TrafficReport{Requests: 30, Failures: 1}, evidence.Passed, false},
+		{"only clients wait", waited, check.TrafficReport{Requests: 30}, evidence.Failed, false},
+		{"everybody waits", waited, check.TrafficReport{Requests: 30, Failures: 1}, "", true},
+		{"one is refused", check.TrafficReport{Requests: 90, Failures: 2, TimedOut: 1}, check.TrafficReport{Requests: 30, Failures: 1}, evidence.Failed, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			report := controlledLoad{ended(test.client), ended(test.control)}.Stop()
+			result, err := unlessBusy(check.JudgeTraffic(report), report)
+			if (err != nil) != test.unknown || err == nil && result.Outcome() != test.outcome {
+				t.Errorf("got %s, %v", result.Outcome(), err)
+			}
+		})
+	}
 }

@@ -52,6 +52,22 @@ func StartLoad(ctx context.Context, ask load.Client) *Load {
 	return load.Start(ctx, load.Rate, requestTimeout, ask)
 }
 
+const (
+	// controlInterval is the time between two requests of a control.
+	controlInterval = 250 * time.Millisecond
+	// controlTimeout is a fifth of what a client waits: on a machine with time to spare an API server answers within
+	// hundredths of a second.
+	controlTimeout = time.Second
+)
+
+// StartControl begins to ask the API server for its version, which no operator has to do with, until Stop. Requests
+// that fail say that the machine is too busy to tell who made other clients wait.
+func StartControl(ctx context.Context, t Target) *Load {
+	return load.Start(ctx, controlInterval, controlTimeout, func(ctx context.Context) error {
+		return t.Clientset.CoreV1().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	})
+}
+
 // JudgeTraffic judges Traffic: no request may fail.
 func JudgeTraffic(report TrafficReport) Result {
 	r := enoughRequests(report)

@@ -4,6 +4,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -19,12 +20,16 @@ type Client func(ctx context.Context) error
 type Report struct {
 	Requests int
 	Failures int
+	// TimedOut are those failures that had no answer in time.
+	TimedOut int `json:",omitempty"`
 	// LongestGap is the longest time between two good answers.
 	LongestGap time.Duration
 	// FirstError is the error of the first failure.
 	FirstError string
 	// Lost is why nothing is known of what the client saw; empty if the report is one.
 	Lost string `json:",omitempty"`
+	// Busy is why failures may say nothing of who was asked; empty if they do.
+	Busy string `json:",omitempty"`
 }
 
 func (r Report) String() string {
@@ -80,6 +85,9 @@ func (l *Load) record(err error) {
 	l.report.Requests++
 	if err != nil {
 		l.report.Failures++
+		if errors.Is(err, context.DeadlineExceeded) {
+			l.report.TimedOut++
+		}
 		if l.report.FirstError == "" {
 			l.report.FirstError = err.Error()
 		}
