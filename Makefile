@@ -43,6 +43,7 @@ node-image: ## Build the node image for Kind clusters (as root; KUBERNETES=X.Y.Z
 .PHONY: test-kind
 test-kind: ## Run the lane on a real Kind cluster, with a container engine of its own if none answers
 	$(GO) run ./tools/engine $(MAKE) kind-lane
+	$(GO) test -tags kind -count=1 ./tools/engine
 
 .PHONY: kind-lane
 kind-lane: ## Run a row (ROW) on Kind and the tests that need real clusters, on the engine that answers

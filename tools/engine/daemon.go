@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -62,9 +63,12 @@ func start(ctx context.Context, found checkout.Places, tell func(string, ...any)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(d.dir))
 	}
-	if err := d.await(ctx); err != nil {
+	if err = d.await(ctx); err == nil {
+		err = d.removeContainers(ctx) // of an engine that was killed: they start again with this one
+	}
+	if err != nil {
 		log, _ := os.ReadFile(d.log()) // without it the error is all there is
-		return nil, errors.Join(fmt.Errorf("%w\n%s", err, tail(log)), d.stop())
+		return nil, errors.Join(fmt.Errorf("%w\n%s", err, tail(log)), d.end())
 	}
 	tell("started dockerd for this command")
 	return d, nil
@@ -136,8 +140,37 @@ func (d *daemon) await(ctx context.Context) error {
 	}
 }
 
-// stop ends the engine and undoes what it did to the machine's network.
+// removeContainers removes all containers of the engine, and their networks.
+func (d *daemon) removeContainers(ctx context.Context) error {
+	docker := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "docker", append([]string{"--host", d.host()}, args...)...).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("remove what is left in the engine: docker %s: %w: %s", args[0], err, out)
+		}
+		return string(out), err
+	}
+	ids, err := docker("ps", "--all", "--quiet")
+	if err != nil {
+		return err
+	}
+	if left := strings.Fields(ids); len(left) > 0 {
+		if _, err := docker(append([]string{"rm", "--force", "--volumes"}, left...)...); err != nil {
+			return err
+		}
+	}
+	_, err = docker("network", "prune", "--force")
+	return err
+}
+
+// stop ends the engine, with what the command left in it, and undoes what it did to the machine's network.
 func (d *daemon) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return errors.Join(d.removeContainers(ctx), d.end())
+}
+
+// end ends the engine as it is.
+func (d *daemon) end() error {
 	d.lifeline.Close()
 	var failures []error
 	select {
