@@ -77,6 +77,30 @@ func TestMissingSecretsBlockUntilTheyExist(t *testing.T) {
 	}
 }
 
+// A Secret that comes back before the operator has seen its own last status finds a view
+// in which there is nothing to write.
+func TestSecretThatComesBackBeforeTheStatusIsSeen(t *testing.T) {
+	namespace := newNamespace(t)
+	slow := &wire{namespace: namespace}
+	startOperator(t, namespace, slow.connect)
+	secret := func() *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "provider"}}
+	}
+	create(t, secret())
+	runtime := minimal(namespace, "rt")
+	runtime.Spec.Provider.CredentialsSecretRef = &v1alpha1.SecretKeyReference{Name: "provider", Key: "key"}
+	create(t, runtime)
+	waitCondition(t, namespace, "rt", v1alpha1.ConditionConfigurationValid, metav1.ConditionTrue, "ReferencesResolved")
+
+	slow.hold("trussiumruntimes", 10*holdBack)
+	if err := api.Delete(t.Context(), secret()); err != nil {
+		t.Fatal(err)
+	}
+	waitCondition(t, namespace, "rt", v1alpha1.ConditionConfigurationValid, metav1.ConditionFalse, "SecretNotFound")
+	create(t, secret())
+	waitCondition(t, namespace, "rt", v1alpha1.ConditionConfigurationValid, metav1.ConditionTrue, "ReferencesResolved")
+}
+
 // kubectl apply copies what it applies, a Secret's values included, into an annotation.
 func TestAnnotationsOfSecretsAreNotKept(t *testing.T) {
 	namespace := newNamespace(t)

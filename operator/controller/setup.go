@@ -92,7 +92,8 @@ func Setup(ctx context.Context, manager ctrl.Manager) error {
 
 	build := ctrl.NewControllerManagedBy(manager).
 		Named(ControllerName).
-		For(&v1alpha1.TrussiumRuntime{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha1.TrussiumRuntime{}, builder.WithPredicates(
+			predicate.Or(predicate.GenerationChangedPredicate{}, statusChanged()))).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(reconciler.runtimesOfSecret),
 			builder.OnlyMetadata, builder.WithPredicates(existenceChanged())).
 		WithOptions(controller.Options{
@@ -110,6 +111,17 @@ func Setup(ctx context.Context, manager ctrl.Manager) error {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
 	return nil
+}
+
+// statusChanged wakes the controller also for what it wrote itself: a reconciliation that
+// began before the cache showed it may have found, in the older view, nothing to write.
+func statusChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(update event.UpdateEvent) bool {
+			before, after := update.ObjectOld.(*v1alpha1.TrussiumRuntime), update.ObjectNew.(*v1alpha1.TrussiumRuntime)
+			return !equality.Semantic.DeepEqual(before.Status, after.Status)
+		},
+	}
 }
 
 // existenceChanged ignores updates: only whether a Secret exists matters.
