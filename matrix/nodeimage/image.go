@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -195,19 +196,19 @@ func exists(path string) bool {
 // module is a Go module in the module cache.
 type module struct{ Dir, Version, Sum string }
 
-// kindModule finds the module of Kind that this repository requires: its node images' files are
-// in it, so that they always fit the library.
+// kindModule downloads the module of Kind that this repository requires, unless it is there: its
+// node images' files are in it, so that they always fit the library.
 func kindModule(ctx context.Context, repository string) (module, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}\t{{.Version}}\t{{.Sum}}", "sigs.k8s.io/kind")
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", "sigs.k8s.io/kind")
 	cmd.Dir = repository
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	out, err := subprocess.Output(cmd)
 	if err != nil {
-		return module{}, fmt.Errorf("find the module of Kind: %w", err)
+		return module{}, fmt.Errorf("download the module of Kind: %w", err)
 	}
-	fields := strings.Split(strings.TrimSpace(string(out)), "\t")
-	if len(fields) != 3 || fields[0] == "" {
-		return module{}, fmt.Errorf("find the module of Kind: the go command says %q: run go mod download sigs.k8s.io/kind", out)
+	var kind module
+	if err := json.Unmarshal(out, &kind); err != nil {
+		return module{}, fmt.Errorf("read what the go command says of the module of Kind: %w", err)
 	}
-	return module{fields[0], fields[1], fields[2]}, nil
+	return kind, nil
 }

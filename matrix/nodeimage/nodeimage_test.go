@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/trussiumhq/trussium-operator/matrix/checkout"
 	"github.com/trussiumhq/trussium-operator/matrix/gobuild"
+	"github.com/trussiumhq/trussium-operator/matrix/subprocess"
 )
 
 func repository(t *testing.T) string {
@@ -24,6 +27,39 @@ func repository(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return found.Repository
+}
+
+// Kind's files are found also where nothing that is built has downloaded its module.
+func TestKindModuleInAnEmptyModuleCache(t *testing.T) {
+	modules, err := subprocess.Output(exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, err := kindModule(t.Context(), repository(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	t.Cleanup(func() { // the go command writes folders that can't be changed
+		_ = filepath.WalkDir(empty, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				err = os.Chmod(path, 0o755)
+			}
+			return err
+		})
+	})
+	t.Setenv("GOMODCACHE", empty)
+	t.Setenv("GOPROXY", "file://"+filepath.Join(strings.TrimSpace(string(modules)), "cache", "download"))
+	fresh, err := kindModule(t.Context(), repository(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh.Version != kind.Version || fresh.Sum != kind.Sum || !strings.HasPrefix(fresh.Dir, empty) {
+		t.Errorf("found %+v, want %+v in %s", fresh, kind, empty)
+	}
+	if !exists(filepath.Join(fresh.Dir, "images", "base", "Dockerfile")) {
+		t.Errorf("%s is not Kind's module", fresh.Dir)
+	}
 }
 
 // Each program's module pins what it says: the Kubernetes version of the recipe, with all staging modules of the same
