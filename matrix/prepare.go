@@ -81,7 +81,7 @@ func prepare(ctx context.Context, o Options, file *compat.File, cells []plan.Cel
 	if err := p.openBundle(ctx, cells); err != nil {
 		return nil, err
 	}
-	p.provider.clusters = pace(p.provider.clusters, runtime.NumCPU())
+	p.provider.clusters = pace(p.provider.clusters, runtime.GOMAXPROCS(0))
 	if err := p.build(ctx, cells); err != nil {
 		return nil, err
 	}

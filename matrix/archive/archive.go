@@ -28,12 +28,13 @@ func Write(out io.Writer, dir string) error {
 			header.Name, header.Mode, header.Typeflag = header.Name+"/", 0o755, tar.TypeDir
 			return writer.WriteHeader(header)
 		}
-		return writeFile(writer, header, file)
+		return WriteFile(writer, header, file)
 	})
 	return errors.Join(err, writer.Close())
 }
 
-func writeFile(writer *tar.Writer, header *tar.Header, file string) error {
+// WriteFile writes the content of a file under the header, which gets its size.
+func WriteFile(writer *tar.Writer, header *tar.Header, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err

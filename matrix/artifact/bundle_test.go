@@ -174,12 +174,38 @@ func TestTruncatedBundle(t *testing.T) {
 		t.Fatalf("the whole archive: %v", err)
 	}
 	const places = 40
+	var cuts []int
 	for i := range places {
-		cut := len(whole) * i / places
+		cuts = append(cuts, len(whole)*i/places)
+	}
+	// Between two files an archive ends as it should, but for what is missing.
+	ends := fileEnds(t, whole)
+	cuts = append(cuts, ends[:len(ends)-1]...)
+	for _, cut := range cuts {
 		err := readAgain(t, repository, whole[:cut])
 		if !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "copy it again") {
 			t.Errorf("cut off after %d of %d bytes: got %v", cut, len(whole), err)
 		}
+	}
+}
+
+// fileEnds are the offsets at which the files of an archive end.
+func fileEnds(t *testing.T, archive []byte) []int {
+	t.Helper()
+	const block = 512
+	var ends []int
+	rest := bytes.NewReader(archive)
+	for reader := tar.NewReader(rest); ; {
+		if _, err := reader.Next(); errors.Is(err, io.EOF) {
+			return ends
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, reader); err != nil {
+			t.Fatal(err)
+		}
+		read := len(archive) - rest.Len()
+		ends = append(ends, (read+block-1)/block*block)
 	}
 }
 

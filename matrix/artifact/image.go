@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/stream"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/trussiumhq/trussium-operator/matrix/archive"
 	"github.com/trussiumhq/trussium-operator/matrix/contentkey"
 )
 
@@ -85,28 +86,14 @@ func (s imageSpec) layer(file string) io.ReadCloser {
 }
 
 func (s imageSpec) writeLayer(w io.Writer, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	archive := tar.NewWriter(w)
+	layer := tar.NewWriter(w)
 	header := &tar.Header{
 		Typeflag: tar.TypeReg,
 		Name:     strings.TrimPrefix(s.Path, "/"),
 		Mode:     0o755,
-		Size:     info.Size(),
 		ModTime:  epoch,
 	}
-	if err := archive.WriteHeader(header); err != nil {
-		return err
-	}
-	_, err = io.Copy(archive, f)
-	return errors.Join(err, archive.Close())
+	return errors.Join(archive.WriteFile(layer, header, file), layer.Close())
 }
 
 // recipe changes when the same inputs give another artifact than before: it invalidates what

@@ -124,6 +124,9 @@ func TestLook(t *testing.T) {
 			t.Errorf("%s: told %q, want %q", what, told[what], says)
 		}
 	}
+	if cells, err := machine.Cells(); err != nil || cells != 1 {
+		t.Errorf("there is memory for %d cells (%v), want 1", cells, err)
+	}
 	if free, err := room(filepath.Join(cache, "not", "there")); err != nil || free == 0 {
 		t.Errorf("the room in a folder that is not there yet: %d, %v", free, err)
 	}

@@ -120,6 +120,18 @@ func (m Machine) memory() (available, limit uint64, err error) {
 	return available, limit, nil
 }
 
+// Cells is how many cells the free memory is enough for. The error says that it can't be told.
+func (m Machine) Cells() (int, error) {
+	available, limit, err := m.memory()
+	if err != nil {
+		return 0, err
+	}
+	if limit > 0 {
+		available = min(available, limit)
+	}
+	return int(available / cellMemory), nil
+}
+
 // room is the free space for this user where dir is or will be.
 func room(dir string) (uint64, error) {
 	for {

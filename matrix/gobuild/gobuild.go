@@ -52,15 +52,13 @@ type Program struct {
 // cache has no build of the same inputs, flags and Go version. Processes that want the
 // same program wait for one build. progress may be nil.
 func (p Program) Cached(ctx context.Context, cacheDir string, progress func(string)) (string, error) {
-	key, err := p.Key(ctx)
+	path, err := p.cachePath(ctx, cacheDir)
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cacheDir, "bin")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", fmt.Errorf("create the cache for built programs: %w", err)
 	}
-	path := filepath.Join(dir, p.name()+"-"+key[:16])
 	if built(path) {
 		return path, nil
 	}
@@ -79,6 +77,20 @@ func (p Program) Cached(ctx context.Context, cacheDir string, progress func(stri
 	return path, nil
 }
 
+// IsCached tells whether Cached would build nothing.
+func (p Program) IsCached(ctx context.Context, cacheDir string) (bool, error) {
+	path, err := p.cachePath(ctx, cacheDir)
+	return err == nil && built(path), err
+}
+
+func (p Program) cachePath(ctx context.Context, cacheDir string) (string, error) {
+	key, err := p.Key(ctx)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cacheDir, "bin", p.name()+"-"+key[:16]), nil
+}
+
 func built(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -94,33 +106,67 @@ func (p Program) Build(ctx context.Context, out string, progress func(string)) e
 	defer os.RemoveAll(temp)
 	// The program keeps its own name while it is linked: the linker's build ID must not depend on the temporary folder.
 	file := filepath.Join(temp, p.name())
-	total := p.packages(ctx, progress)
-	args := append([]string{"build", "-v", "-o", file}, p.flags()...)
-	cmd := p.command(ctx, append(args, p.pkg())...)
-	cmd.Env = append(cmd.Env, "GOTMPDIR="+temp) // so that a killed build leaves nothing behind
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return fmt.Errorf("build %s: %w", p.name(), err)
-	}
-	if err := subprocess.Start(cmd); err != nil {
-		return fmt.Errorf("build %s: start the go command: %w", p.name(), err)
-	}
-	if p.Background {
-		if err := subprocess.YieldCPU(cmd); err != nil && progress != nil {
-			progress(fmt.Sprintf("%s is built at the usual priority: %v", p.name(), err))
-		}
-	}
-	errorText := follow(stderr, p.name(), total, progress)
-	if err := cmd.Wait(); err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("build %s: %w", p.name(), ctx.Err())
-		}
-		return fmt.Errorf("build %s in %s: %w\n%s", p.pkg(), p.Dir, err, errorText)
+	if err := compile(ctx, []Program{p}, temp, []string{"build", "-o", file}, progress); err != nil {
+		return err
 	}
 	if err := os.Rename(file, out); err != nil {
 		return fmt.Errorf("build %s: %w", p.name(), err)
 	}
 	return nil
+}
+
+// Compile fills the go command's cache with all packages of several programs, which differ in their
+// packages alone: two builds that start side by side with an empty cache both compile what the
+// programs have in common. Temporary files are in temp. progress may be nil.
+func Compile(ctx context.Context, programs []Program, temp string, progress func(string)) error {
+	// Unlike build, list compiles programs without linking them.
+	return compile(ctx, programs, temp, []string{"list", "-export", "-deps", "-f", "{{with .Error}}{{.}}{{end}}"}, progress)
+}
+
+// compile runs a go command that compiles programs, with its temporary files in temp: one that is
+// killed leaves them behind.
+func compile(ctx context.Context, programs []Program, temp string, args []string, progress func(string)) error {
+	p, name := programs[0], names(programs)
+	total := countPackages(ctx, programs, progress)
+	args = append(append(args, "-v"), p.flags()...)
+	cmd := p.command(ctx, append(args, packages(programs)...)...)
+	cmd.Env = append(cmd.Env, "GOTMPDIR="+temp)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("build %s: %w", name, err)
+	}
+	if err := subprocess.Start(cmd); err != nil {
+		return fmt.Errorf("build %s: start the go command: %w", name, err)
+	}
+	if p.Background {
+		if err := subprocess.YieldCPU(cmd); err != nil && progress != nil {
+			progress(fmt.Sprintf("%s is built at the usual priority: %v", name, err))
+		}
+	}
+	errorText := follow(stderr, name, total, progress)
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("build %s: %w", name, ctx.Err())
+		}
+		return fmt.Errorf("build %s in %s: %w\n%s", strings.Join(packages(programs), " "), p.Dir, err, errorText)
+	}
+	return nil
+}
+
+func names(programs []Program) string {
+	var names []string
+	for _, program := range programs {
+		names = append(names, program.name())
+	}
+	return strings.Join(names, ", ")
+}
+
+func packages(programs []Program) []string {
+	var packages []string
+	for _, program := range programs {
+		packages = append(packages, program.pkg())
+	}
+	return packages
 }
 
 // temporaryPrefix starts the names of the folders, beside it, that a program is built in.
@@ -140,12 +186,12 @@ func removeAbandoned(out string) {
 	}
 }
 
-// packages counts the packages of the build, downloading modules as needed; 0 if the go
+// countPackages counts what the programs consist of, downloading modules as needed; 0 if the go
 // command can't tell (the build itself then says why).
-func (p Program) packages(ctx context.Context, progress func(string)) int {
-	report(progress, p.name()+": resolving modules")
-	args := append([]string{"list", "-deps"}, p.sourceFlags()...)
-	out, err := subprocess.Output(p.command(ctx, append(args, p.pkg())...))
+func countPackages(ctx context.Context, programs []Program, progress func(string)) int {
+	report(progress, names(programs)+": resolving modules")
+	args := append([]string{"list", "-deps"}, programs[0].sourceFlags()...)
+	out, err := subprocess.Output(programs[0].command(ctx, append(args, packages(programs)...)...))
 	if err != nil {
 		return 0
 	}

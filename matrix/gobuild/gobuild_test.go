@@ -115,6 +115,39 @@ func TestSameSourceGivesSameBytes(t *testing.T) {
 	}
 }
 
+// What is compiled together is not compiled again when one program of it is built.
+func TestCompile(t *testing.T) {
+	dir := module(t, hello)
+	for file, content := range map[string]string{
+		"first/main.go": "package main\n\nimport \"example.com/hello/shared\"\n\nfunc main() { shared.Print() }\n", "second/main.go": hello,
+		"shared/shared.go": "package shared\n\nfunc Print() { println(1) }\n",
+	} {
+		write(t, filepath.Join(dir, file), content)
+	}
+	t.Setenv("GOCACHE", t.TempDir())
+	programs := []Program{{Dir: dir, Package: "./first"}, {Dir: dir, Package: "./second"}}
+	compiled := func(program Program) string {
+		cmd := program.command(t.Context(), append(append([]string{"build", "-v", "-o", os.DevNull}, program.flags()...), program.pkg())...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	if err := Compile(t.Context(), programs, t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range programs {
+		if again := compiled(program); again != "" {
+			t.Errorf("compiled again for %s:\n%s", program.pkg(), again)
+		}
+	}
+	programs[1].Package = "./nothing"
+	if err := Compile(t.Context(), programs, t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "nothing") {
+		t.Errorf("a package that is not there: %v", err)
+	}
+}
+
 func TestBuildErrorShowsTheCompilersMessage(t *testing.T) {
 	dir, out := module(t, "package main\n\nfunc main() { undefined() }\n"), filepath.Join(t.TempDir(), "program")
 	err := (Program{Dir: dir}).Build(context.Background(), out, nil)

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -156,14 +157,14 @@ func assemble(ctx context.Context, o Options, list []gobuild.Program, kind modul
 		return err
 	}
 	defer os.RemoveAll(work)
-	root := filepath.Join(work, "root")
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	root, temp := filepath.Join(work, "root"), filepath.Join(work, "temp")
+	if err := errors.Join(os.MkdirAll(root, 0o755), os.MkdirAll(temp, 0o755)); err != nil {
 		return err
 	}
 	var built binaries
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		built, err = buildPrograms(groupCtx, list, o.CacheDir, o.Progress)
+		built, err = buildPrograms(groupCtx, list, o.CacheDir, temp, o.Progress)
 		return err
 	})
 	group.Go(func() error { return debian(groupCtx, root, o.Mirror) }) // it mostly waits for the network

@@ -69,12 +69,30 @@ func versionFlags(version string) string {
 // binaries are the paths of built programs by name.
 type binaries map[string]string
 
-// buildAtOnce is how many programs are built side by side: the linker, unlike the compiler, leaves a
+// buildAtOnce is how many programs are linked side by side: the linker, unlike the compiler, leaves a
 // core idle most of the time.
 const buildAtOnce = 2
 
-// buildPrograms builds what the cache lacks.
-func buildPrograms(ctx context.Context, list []gobuild.Program, cacheDir string, progress func(string)) (binaries, error) {
+// buildPrograms builds what the cache lacks, with temporary files in temp.
+func buildPrograms(ctx context.Context, list []gobuild.Program, cacheDir, temp string, progress func(string)) (binaries, error) {
+	var lacking []gobuild.Program
+	for _, program := range list {
+		have, err := program.IsCached(ctx, cacheDir)
+		if err != nil {
+			return nil, err
+		}
+		if !have {
+			lacking = append(lacking, program)
+		}
+	}
+	for _, programs := range byModule(lacking) {
+		if len(programs) == 1 {
+			continue // nobody compiles the same beside it
+		}
+		if err := gobuild.Compile(ctx, programs, temp, progress); err != nil {
+			return nil, err
+		}
+	}
 	paths := make([]string, len(list))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(buildAtOnce)
@@ -94,6 +112,20 @@ func buildPrograms(ctx context.Context, list []gobuild.Program, cacheDir string,
 		built[programName(program)] = paths[i]
 	}
 	return built, nil
+}
+
+// byModule are the programs of each module, in the order of the list.
+func byModule(list []gobuild.Program) [][]gobuild.Program {
+	var modules [][]gobuild.Program
+	for _, program := range list {
+		i := slices.IndexFunc(modules, func(module []gobuild.Program) bool { return module[0].Dir == program.Dir })
+		if i < 0 {
+			modules = append(modules, nil)
+			i = len(modules) - 1
+		}
+		modules[i] = append(modules[i], program)
+	}
+	return modules
 }
 
 func programName(program gobuild.Program) string {

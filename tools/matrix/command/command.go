@@ -20,6 +20,7 @@ import (
 	"github.com/trussiumhq/trussium-operator/matrix/checkout"
 	"github.com/trussiumhq/trussium-operator/matrix/cluster/embedded"
 	"github.com/trussiumhq/trussium-operator/matrix/compat"
+	"github.com/trussiumhq/trussium-operator/matrix/doctor"
 )
 
 // Exit codes.
@@ -170,31 +171,13 @@ func (s *settings) addJobsFlag(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&s.jobs, "jobs", defaultJobs(), "how many cells run at once; each needs up to 2 GiB and a third of a core")
 }
 
-// cellMemory is what a cell needs at most on the embedded provider, in bytes.
-const cellMemory = 2 << 30
-
 // defaultJobs gives each cell a third of a core: it waits for most of its time (docs/performance.md).
 func defaultJobs() int {
-	jobs := 3 * runtime.NumCPU()
-	if available, err := availableMemory("/proc/meminfo"); err == nil {
-		jobs = min(jobs, int(available/cellMemory))
+	jobs := 3 * runtime.GOMAXPROCS(0) // which knows the limit of the control group
+	if cells, err := (doctor.Machine{}).Cells(); err == nil {
+		jobs = min(jobs, cells)
 	}
 	return max(1, jobs)
-}
-
-// availableMemory reads how many bytes Linux can still give to programs.
-func availableMemory(meminfo string) (uint64, error) {
-	content, err := os.ReadFile(meminfo)
-	if err != nil {
-		return 0, fmt.Errorf("read the machine's memory: %w", err)
-	}
-	for line := range strings.Lines(string(content)) {
-		var kibibytes uint64
-		if _, err := fmt.Sscanf(line, "MemAvailable: %d kB", &kibibytes); err == nil {
-			return kibibytes << 10, nil
-		}
-	}
-	return 0, fmt.Errorf("%s has no line MemAvailable", meminfo)
 }
 
 // options resolves the settings against the checkout that the working directory is in.
