@@ -317,6 +317,9 @@ func readContents(dir string) (*Bundle, error) {
 			return nil, err
 		}
 	}
+	if _, err := os.Stat(filepath.Join(dir, "oci-layout")); err != nil { // the last file of an archive
+		return nil, errors.New("it has no oci-layout")
+	}
 	content, err := os.ReadFile(filepath.Join(dir, "index.json"))
 	if err != nil {
 		return nil, errors.New("it has no index.json")

@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +21,21 @@ import (
 type appsDeployment = appsv1.Deployment
 
 var errorf = fmt.Errorf
+
+// What somebody else says of a runtime is corrected as the spec of its objects is.
+func TestForeignConditionIsCorrected(t *testing.T) {
+	namespace := newNamespace(t)
+	startOperator(t, namespace)
+	create(t, minimal(namespace, "rt"))
+	completeRollout(t, namespace, "rt")
+	waitCondition(t, namespace, "rt", v1alpha1.ConditionReady, metav1.ConditionTrue, "RuntimeReady")
+	operatortest.Eventually(t, "the condition is written", func() error {
+		runtime := get(t, namespace, "rt", &v1alpha1.TrussiumRuntime{})
+		meta.FindStatusCondition(runtime.Status.Conditions, v1alpha1.ConditionReady).Reason = "Foreign"
+		return api.Status().Update(t.Context(), runtime)
+	})
+	waitCondition(t, namespace, "rt", v1alpha1.ConditionReady, metav1.ConditionTrue, "RuntimeReady")
+}
 
 func TestDriftIsRepairedAndDeletedObjectsComeBack(t *testing.T) {
 	namespace := newNamespace(t)
