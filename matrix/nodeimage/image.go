@@ -46,8 +46,8 @@ type Image struct {
 	Key string
 }
 
-// repository of the image. It has no registry's name, so that no engine can pull another one.
-const imageRepository = "trussium-kind-node"
+// imageRepository names no registry that exists, so that no engine can pull another image. Without a host Podman would ask Docker Hub.
+const imageRepository = "localhost/trussium-kind-node"
 
 // Key is the content key of the image: what it is made of, which is pinned, and this package's own
 // files and recipe. Debian's packages are those of the day of the build.

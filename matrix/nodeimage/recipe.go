@@ -45,7 +45,7 @@ var debianPackages = []string{
 
 // recipeVersion changes when the same inputs give another image than before: it makes the images in
 // the cache void.
-const recipeVersion = "1"
+const recipeVersion = "2"
 
 // ErrVersion marks a Kubernetes version that there is no recipe for.
 var ErrVersion = errors.New("no node image can be built for Kubernetes")

@@ -1,8 +1,10 @@
 // Command runcwrap is a container runtime for machines whose processes lack capabilities, such as
-// CAP_SYS_RESOURCE: it takes those out of what a container is to be given, and becomes runc.
+// CAP_SYS_RESOURCE: it takes those, and resource limits that only they would allow, out of what a
+// container is to be given, and becomes runc.
 //
-// Engines give a privileged container all capabilities that the kernel knows, and runc refuses to
-// start a container with one that it does not have itself. See docs/kind.md.
+// Docker gives a privileged container all capabilities that the kernel knows, Podman gives every
+// container high limits, and runc refuses to start a container with more than it has itself. See
+// docs/kind.md.
 package main
 
 import (
@@ -32,27 +34,51 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := restrict(args, allowed); err != nil {
+	if err := restrict(args, host{allowed, hardLimit}); err != nil {
 		return err
 	}
-	runc, err := exec.LookPath("runc")
+	runc, err := findRunc()
 	if err != nil {
 		return fmt.Errorf("find runc: %w: install it (apt-get install runc)", err)
 	}
 	return fmt.Errorf("start %s: %w", runc, syscall.Exec(runc, append([]string{"runc"}, args...), os.Environ()))
 }
 
+// findRunc looks beside the PATH as well, which Podman leaves empty for some commands.
+func findRunc() (string, error) {
+	runc, err := exec.LookPath("runc")
+	for _, place := range []string{"/usr/sbin/runc", "/usr/bin/runc", "/usr/local/sbin/runc"} {
+		if err == nil {
+			break
+		}
+		runc, err = exec.LookPath(place)
+	}
+	return runc, err
+}
+
+// host is what processes of this machine may do.
+type host struct {
+	allowed func(capability string) bool
+	hard    func(limit string) (value uint64, known bool)
+}
+
 // restrict edits the file that the arguments name: the configuration of a container that is to be
 // made, or the process that is to be started in one. Other commands name neither.
-func restrict(args []string, allowed func(capability string) bool) error {
+func restrict(args []string, h host) error {
+	edit := func(process map[string]any) {
+		removeCapabilities(process, h.allowed)
+		if !h.allowed("CAP_SYS_RESOURCE") {
+			lowerLimits(process, h.hard)
+		}
+	}
 	if bundle := value(args, "--bundle", "-b"); bundle != "" {
 		return rewrite(filepath.Join(bundle, "config.json"), func(config map[string]any) {
 			process, _ := config["process"].(map[string]any)
-			removeCapabilities(process, allowed)
+			edit(process)
 		})
 	}
 	if process := value(args, "--process", "-p"); process != "" {
-		return rewrite(process, func(process map[string]any) { removeCapabilities(process, allowed) })
+		return rewrite(process, edit)
 	}
 	return nil
 }

@@ -10,14 +10,15 @@ import (
 const lacking = "Name:\tdockerd\nCapEff:\t000001ffffffffff\nCapBnd:\t000001fffeffffff\n"
 
 func TestRestrict(t *testing.T) {
-	const config = `{"ociVersion":"1.0.2","process":{"args":["/sbin/init"],"capabilities":{"bounding":["CAP_CHOWN","CAP_SYS_RESOURCE","CAP_NEWER"],"effective":["CAP_SYS_RESOURCE"]},"rlimits":[{"hard":18446744073709551615}]}}`
-	const want = `{"ociVersion":"1.0.2","process":{"args":["/sbin/init"],"capabilities":{"bounding":["CAP_CHOWN","CAP_NEWER"],"effective":[]},"rlimits":[{"hard":18446744073709551615}]}}`
-	const process = `{"capabilities":{"effective":["CAP_SYS_RESOURCE","CAP_KILL"]},"cwd":"/"}`
-	const wantProcess = `{"capabilities":{"effective":["CAP_KILL"]},"cwd":"/"}`
+	const config = `{"ociVersion":"1.0.2","process":{"args":["/sbin/init"],"capabilities":{"bounding":["CAP_CHOWN","CAP_SYS_RESOURCE","CAP_NEWER"],"effective":["CAP_SYS_RESOURCE"]},"rlimits":[{"hard":1048576,"soft":512,"type":"RLIMIT_NOFILE"},{"hard":18446744073709551615,"soft":1048576,"type":"RLIMIT_NEWER"}]}}`
+	const want = `{"ociVersion":"1.0.2","process":{"args":["/sbin/init"],"capabilities":{"bounding":["CAP_CHOWN","CAP_NEWER"],"effective":[]},"rlimits":[{"hard":1024,"soft":512,"type":"RLIMIT_NOFILE"},{"hard":18446744073709551615,"soft":1048576,"type":"RLIMIT_NEWER"}]}}`
+	const process = `{"capabilities":{"effective":["CAP_SYS_RESOURCE","CAP_KILL"]},"cwd":"/","rlimits":[{"hard":2048,"soft":2048,"type":"RLIMIT_NOFILE"}]}`
+	const wantProcess = `{"capabilities":{"effective":["CAP_KILL"]},"cwd":"/","rlimits":[{"hard":1024,"soft":1024,"type":"RLIMIT_NOFILE"}]}`
 	allowed, err := boundingSet(lacking)
 	if err != nil {
 		t.Fatal(err)
 	}
+	h := host{allowed, func(name string) (uint64, bool) { return 1024, name == "RLIMIT_NOFILE" }}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.json")
 	for _, test := range []struct {
@@ -36,7 +37,7 @@ func TestRestrict(t *testing.T) {
 			if err := os.WriteFile(file, []byte(test.before), 0o640); err != nil {
 				t.Fatal(err)
 			}
-			if err := restrict(test.args, allowed); err != nil {
+			if err := restrict(test.args, h); err != nil {
 				t.Fatal(err)
 			}
 			got, err := os.ReadFile(file)
@@ -45,7 +46,7 @@ func TestRestrict(t *testing.T) {
 			}
 		})
 	}
-	if err := restrict([]string{"create", "-b", filepath.Join(dir, "none")}, allowed); err == nil {
+	if err := restrict([]string{"create", "-b", filepath.Join(dir, "none")}, h); err == nil {
 		t.Error("a bundle that is not there is no error")
 	}
 }

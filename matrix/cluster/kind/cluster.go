@@ -112,7 +112,12 @@ func (c *Cluster) bind() error {
 		return err
 	}
 	defer watched.Close()
-	const script = `cat >/dev/null; "$1" rm --force --volumes "$2" >/dev/null 2>&1; "$1" network rm "$3" >/dev/null 2>&1`
+	// With Podman the volume has a name, and is not removed with the node.
+	const script = `cat >/dev/null; exec >/dev/null 2>&1
+volumes=$("$1" inspect --format '{{range .Mounts}}{{if eq .Type "volume"}}{{println .Name}}{{end}}{{end}}' "$2")
+"$1" rm --force --volumes "$2"
+for volume in $volumes; do "$1" volume rm "$volume"; done
+"$1" network rm "$3"`
 	networkToRemove := networkName
 	if c.network.foreign {
 		networkToRemove = ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -95,7 +96,7 @@ func (c *Cluster) fill(ctx context.Context, spec cluster.Spec) error {
 	if spec.Progress != nil && len(spec.Images) > 0 {
 		spec.Progress(fmt.Sprintf("loading %d images into the node", len(spec.Images)))
 	}
-	if err := loadImages(ctx, nodes, spec.Images, spec.Mirrors); err != nil {
+	if err := loadImages(ctx, filepath.Join(c.dir, "images"), nodes, spec.Images, spec.Mirrors); err != nil {
 		return err
 	}
 	return c.awaitDNS(ctx)

@@ -22,12 +22,8 @@ import (
 
 // loadImages loads the images into the nodes, for this machine's platform alone. Those without a
 // mirror are left to the nodes, which pull them. A layout keeps the digests, unlike the archives of
-// engines.
-func loadImages(ctx context.Context, into []nodes.Node, refs []string, mirrors map[string]string) error {
-	dir, err := os.MkdirTemp("", "trussium-images-")
-	if err != nil {
-		return fmt.Errorf("make a folder for the images: %w", err)
-	}
+// engines; it is in dir meanwhile.
+func loadImages(ctx context.Context, dir string, into []nodes.Node, refs []string, mirrors map[string]string) error {
 	defer os.RemoveAll(dir)
 	images, err := layout.Write(dir, empty.Index)
 	if err != nil {

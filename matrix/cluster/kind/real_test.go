@@ -173,8 +173,12 @@ func TestCancelledStart(t *testing.T) {
 	}
 }
 
-// childVariable makes this test program a starter of a cluster in that folder, for the test to kill.
-const childVariable = "KIND_TEST_CLUSTER"
+// childVariable makes this test program a starter of a cluster in that folder, for the test to kill;
+// retainVariable has it retain the cluster.
+const (
+	childVariable  = "KIND_TEST_CLUSTER"
+	retainVariable = "KIND_TEST_RETAIN"
+)
 
 func TestMain(m *testing.M) {
 	dir := os.Getenv(childVariable)
@@ -183,18 +187,18 @@ func TestMain(m *testing.M) {
 	}
 	found, err := checkout.Find()
 	if err == nil {
-		_, err = Provider{Repository: found.Repository, CacheDir: found.CacheDir}.Start(context.Background(), cluster.Spec{Dir: dir})
+		spec := cluster.Spec{Dir: dir, Retain: os.Getenv(retainVariable) != ""}
+		_, err = Provider{Repository: found.Repository, CacheDir: found.CacheDir}.Start(context.Background(), spec)
 	}
 	fmt.Println("started:", err) // the test reads it
 	time.Sleep(hang)
 }
 
-// A cluster ends with its starter, also when that is killed; one that is retained is found again.
-func TestKilledStarter(t *testing.T) {
-	before := traces(t)
-	dir := filepath.Join(t.TempDir(), "cluster")
+// killedStarter has a process start a cluster in dir, attaches to it, and kills the process.
+func killedStarter(t *testing.T, dir string, environment ...string) *Cluster {
+	t.Helper()
 	child := exec.CommandContext(t.Context(), "/proc/self/exe")
-	child.Env = append(os.Environ(), childVariable+"="+dir)
+	child.Env = append(append(os.Environ(), childVariable+"="+dir), environment...)
 	stdout, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -207,19 +211,53 @@ func TestKilledStarter(t *testing.T) {
 	if err != nil || !strings.Contains(string(line[:n]), "started: <nil>") {
 		t.Fatalf("the starter says %s, %v", line[:n], err)
 	}
-	if _, err := Attach(t.Context(), dir); err != nil {
-		t.Error(err)
+	attached, err := Attach(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
+	return attached
+}
+
+// A cluster ends with its starter, also when that is killed.
+func TestKilledStarter(t *testing.T) {
+	before := traces(t)
+	dir := filepath.Join(t.TempDir(), "cluster")
+	ended := killedStarter(t, dir).Done()
 	for deadline := time.Now().Add(hang); traces(t) != before; time.Sleep(pollInterval) {
 		if time.Now().After(deadline) {
 			t.Fatalf("before:\n%s\nafter:\n%s", before, traces(t))
 		}
 	}
+	<-ended
 	if _, err := Attach(t.Context(), dir); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("attached to a cluster that ended: %v", err)
+	}
+}
+
+// A retained cluster outlives its starter, tells what happened in it, and ends when it is told to.
+func TestRetainedCluster(t *testing.T) {
+	before := traces(t)
+	live := killedStarter(t, filepath.Join(t.TempDir(), "cluster"), retainVariable+"=yes")
+	if err := answers(t.Context(), live); err != nil {
+		t.Error(err)
+	}
+	diagnostics := t.TempDir()
+	if err := live.Diagnose(t.Context(), diagnostics); err != nil {
+		t.Error(err)
+	}
+	for _, pattern := range []string{"*.yaml", "logs/*/kubelet.log", "logs/*/containers/kube-apiserver-*.log"} {
+		if found, err := filepath.Glob(filepath.Join(diagnostics, pattern)); err != nil || len(found) == 0 {
+			t.Errorf("the diagnostics have no %s (%v)", pattern, err)
+		}
+	}
+	if err := live.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if after := traces(t); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 }
