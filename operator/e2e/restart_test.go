@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"syscall"
 	"testing"
@@ -80,10 +82,17 @@ func TestAFailedRuntimeIsRestarted(t *testing.T) {
 				runtime.Spec.Runtime = &v1alpha1.RuntimeSettings{ShutdownDrainTimeoutSeconds: new(int32(1))}
 			})
 			pod := s.pods()[0]
-			if err := embeddedtest.ProcessOf(t, pod.Name).Signal(signal); err != nil {
-				t.Fatal(err)
+			process := embeddedtest.ProcessOf(t, pod.Name)
+			send(t, process, signal)
+			resume := func() {}
+			if signal == syscall.SIGKILL {
+				// Its successor may be ready before a busy machine has told anybody of its end.
+				successor := successorOf(t, pod.Name, process)
+				send(t, successor, syscall.SIGSTOP)
+				resume = func() { send(t, successor, syscall.SIGCONT) }
 			}
 			operatortest.WaitCondition(t, api, s.ObjectKey, v1alpha1.ConditionReady, "False", "RuntimeNotReady")
+			resume()
 			s.podOf(tagA, "has been restarted", func(pod corev1.Pod, status corev1.ContainerStatus) error {
 				if status.RestartCount != 1 {
 					return fmt.Errorf("%d restarts: %+v", status.RestartCount, status.State)
@@ -104,4 +113,27 @@ func TestAFailedRuntimeIsRestarted(t *testing.T) {
 			s.wentThrough(slices.Concat(first, first)...)
 		})
 	}
+}
+
+func send(t *testing.T, process *os.Process, signal syscall.Signal) {
+	t.Helper()
+	if err := process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// successorOf waits for the process that the kubelet starts in the place of the one that ended.
+func successorOf(t *testing.T, pod string, ended *os.Process) *os.Process {
+	t.Helper()
+	var found *os.Process
+	operatortest.Eventually(t, "the container is started again", func() error {
+		for _, process := range embeddedtest.ProcessesOf(t, pod) {
+			if process.Pid != ended.Pid {
+				found = process
+				return nil
+			}
+		}
+		return errors.New("it has no process")
+	})
+	return found
 }

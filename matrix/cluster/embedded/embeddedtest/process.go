@@ -8,9 +8,18 @@ import (
 	"testing"
 )
 
-// ProcessOf is the one process of a pod: the node's containers are processes of this machine. It
-// ends the test if there is none or more than one.
+// ProcessOf is the one process of a pod. It ends the test if there is none or more than one.
 func ProcessOf(t *testing.T, pod string) *os.Process {
+	t.Helper()
+	found := ProcessesOf(t, pod)
+	if len(found) != 1 {
+		t.Fatalf("%d processes have the host name %s, want 1", len(found), pod)
+	}
+	return found[0]
+}
+
+// ProcessesOf are the processes of a pod: the node's containers are processes of this machine.
+func ProcessesOf(t *testing.T, pod string) []*os.Process {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -32,8 +41,5 @@ func ProcessOf(t *testing.T, pod string) *os.Process {
 		}
 		found = append(found, process)
 	}
-	if len(found) != 1 {
-		t.Fatalf("%d processes have the host name %s, want 1", len(found), pod)
-	}
-	return found[0]
+	return found
 }
