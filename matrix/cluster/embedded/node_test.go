@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -321,4 +322,30 @@ func TestFailedLivenessProbeRestarts(t *testing.T) {
 		}
 		return ready(status)
 	})
+}
+
+// A container that is told to end when its program has just begun hears it, and is not killed at the
+// end of its grace period of 30 s.
+func TestContainerIsStoppedAtOnce(t *testing.T) {
+	f := shared.use(t)
+	for i := range 10 {
+		pod := newPod(fmt.Sprintf("short-lived-%d", i))
+		pod.Labels = map[string]string{"app": "short-lived"}
+		f.create(t, pod)
+		time.Sleep(time.Duration(i) * 50 * time.Millisecond) // one of them begins just then
+		if err := f.client.CoreV1().Pods(namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := time.Now()
+	eventually(t, "the end of the pods", func() error {
+		pods, err := f.client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=short-lived"})
+		if err == nil && len(pods.Items) > 0 {
+			err = fmt.Errorf("%s and %d others are still there", pods.Items[0].Name, len(pods.Items)-1)
+		}
+		return err
+	})
+	if took := time.Since(last); took > 20*time.Second {
+		t.Errorf("the last pod was gone after %s", took)
+	}
 }

@@ -27,6 +27,11 @@ const (
 	reasonStartError = "StartError"
 )
 
+// signalDelay is how long a container runs before it is asked to end: the kernel drops a signal to the
+// first process of a namespace that has no handler for it yet. A runtime that starts a process for
+// each of the two takes as long.
+const signalDelay = 200 * time.Millisecond
+
 // startErrorCode is the exit code of a container whose program could not be started.
 const startErrorCode = 128
 
@@ -155,12 +160,13 @@ func (c *runtimeContainer) ended(code int32, reason, message string) {
 // stop asks the container to end and kills it after grace; it returns when it has ended.
 func (c *runtimeContainer) stop(grace time.Duration) {
 	c.mu.Lock()
-	running := c.running
+	running, started := c.running, c.started
 	c.mu.Unlock()
 	if running == nil {
 		return
 	}
 	if grace > 0 {
+		time.Sleep(time.Until(started.Add(signalDelay)))
 		_ = running.Signal(stopSignal(c.image.Config.StopSignal))
 		select {
 		case <-c.exited:
