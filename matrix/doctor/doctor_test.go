@@ -34,10 +34,11 @@ func TestJudges(t *testing.T) {
 		"whole, and short":   {judgeHistory(history{commits: 9, missing: []string{"0.3.1"}}), Missing, "run `git fetch`, or correct"},
 		"shallow":            {judgeHistory(history{shallow: true, commits: 50}), Note, "--unshallow"},
 		"whole":              {judgeHistory(history{commits: 300}), OK, "300 commits"},
-		"much memory":        {judgeMemory(16<<30, 0, nil), OK, "enough for 8 cells"},
+		"much memory":        {judgeMemory(16<<30, noLimit, nil), OK, "enough for 8 cells"},
 		"limited memory":     {judgeMemory(16<<30, 5<<30, nil), OK, "16.0 GiB available, of which the control group lets 5.0 GiB be used: enough for 2 cells"},
-		"little memory":      {judgeMemory(1536<<20, 0, nil), Note, "--jobs 1"},
-		"no memory":          {judgeMemory(512<<20, 0, nil), Missing, "512 MiB available"},
+		"little memory":      {judgeMemory(1536<<20, noLimit, nil), Note, "--jobs 1"},
+		"memory used up":     {judgeMemory(16<<30, 0, nil), Missing, "lets 0 MiB be used"},
+		"no memory":          {judgeMemory(512<<20, noLimit, nil), Missing, "512 MiB available"},
 		"unknown memory":     {judgeMemory(0, 0, errTest), Note, "it is broken"},
 		"much disk":          {judgeDisk("disk", "/cache", 50<<30, false, nil), OK, "50.0 GiB free in /cache"},
 		"little disk":        {judgeDisk("disk", "/cache", 3<<30, false, nil), Note, "the first run"},
@@ -88,7 +89,8 @@ func TestLook(t *testing.T) {
 		"proc/sys/fs/inotify/max_user_watches":   "65536\n",
 		"sys/fs/cgroup/cgroup.controllers":       "cpu memory\n",
 		"sys/fs/cgroup/memory.max":               "4294967296\n",
-		"sys/fs/cgroup/memory.current":           "1073741824\n",
+		"sys/fs/cgroup/memory.current":           "4294967296\n", // full of files that can go
+		"sys/fs/cgroup/memory.stat":              "anon 1073741824\ninactive_file 3221225472\n",
 		"etc/subuid":                             "someone:100000:65536\n",
 	})
 	gittest.Write(t, cache, map[string]string{

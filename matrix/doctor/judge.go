@@ -75,7 +75,7 @@ func judgeHistory(h history) Finding {
 	return f
 }
 
-// judgeMemory judges what is left, in bytes; limit is that of the control group, 0 for none.
+// judgeMemory judges what is left, in bytes; limit is that of the control group.
 func judgeMemory(available, limit uint64, err error) Finding {
 	f := Finding{What: "memory"}
 	if err != nil {
@@ -83,7 +83,7 @@ func judgeMemory(available, limit uint64, err error) Finding {
 		return f
 	}
 	says := fmt.Sprintf("%s available", size(available))
-	if limit > 0 && limit < available {
+	if limit < available {
 		available = limit
 		says += fmt.Sprintf(", of which the control group lets %s be used", size(limit))
 	}

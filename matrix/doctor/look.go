@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,7 +98,10 @@ func (m Machine) history(ctx context.Context) history {
 	return h
 }
 
-// memory is what is available, and what the control group has left of its limit; 0 if it has none.
+// noLimit is the limit of a control group that has none.
+const noLimit = math.MaxUint64
+
+// memory is what is available, and what the control group has left of its limit, in bytes.
 func (m Machine) memory() (available, limit uint64, err error) {
 	content, err := os.ReadFile(m.path("proc/meminfo"))
 	if err != nil {
@@ -112,12 +116,32 @@ func (m Machine) memory() (available, limit uint64, err error) {
 	if available == 0 {
 		return 0, 0, errors.New("the free memory can't be read: /proc/meminfo has no line MemAvailable")
 	}
-	most, mostErr := m.number("sys/fs/cgroup/memory.max") // which is "max" where there is none
-	used, usedErr := m.number("sys/fs/cgroup/memory.current")
-	if mostErr == nil && usedErr == nil && most > used {
-		limit = most - used
+	most, err := m.number("sys/fs/cgroup/memory.max")
+	if err != nil {
+		return available, noLimit, nil // it is "max", or not there
 	}
-	return available, limit, nil
+	used, err := m.number("sys/fs/cgroup/memory.current")
+	if err != nil {
+		return 0, 0, fmt.Errorf("the free memory can't be read: %w", err)
+	}
+	// Files that were only read are counted, and go when the memory is wanted.
+	used -= min(used, m.inactiveFiles())
+	return available, most - min(most, used), nil
+}
+
+// inactiveFiles is how much of the control group's memory holds files that nobody uses, in bytes.
+func (m Machine) inactiveFiles() uint64 {
+	content, err := os.ReadFile(m.path("sys/fs/cgroup/memory.stat"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(content)) {
+		var bytes uint64
+		if _, err := fmt.Sscanf(line, "inactive_file %d", &bytes); err == nil {
+			return bytes
+		}
+	}
+	return 0
 }
 
 // Cells is how many cells the free memory is enough for. The error says that it can't be told.
@@ -126,10 +150,7 @@ func (m Machine) Cells() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if limit > 0 {
-		available = min(available, limit)
-	}
-	return int(available / cellMemory), nil
+	return int(min(available, limit) / cellMemory), nil
 }
 
 // room is the free space for this user where dir is or will be.
