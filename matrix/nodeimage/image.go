@@ -195,7 +195,11 @@ func exists(path string) bool {
 }
 
 // module is a Go module in the module cache.
-type module struct{ Dir, Version, Sum string }
+type module struct {
+	Dir, Version, Sum string
+	// Error is why the go command could not download it.
+	Error string
+}
 
 // kindModule downloads the module of Kind that this repository requires, unless it is there: its
 // node images' files are in it, so that they always fit the library.
@@ -204,12 +208,12 @@ func kindModule(ctx context.Context, repository string) (module, error) {
 	cmd.Dir = repository
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	out, err := subprocess.Output(cmd)
-	if err != nil {
-		return module{}, fmt.Errorf("download the module of Kind: %w", err)
-	}
 	var kind module
-	if err := json.Unmarshal(out, &kind); err != nil {
-		return module{}, fmt.Errorf("read what the go command says of the module of Kind: %w", err)
+	if readErr := json.Unmarshal(out, &kind); readErr != nil && err == nil {
+		return module{}, fmt.Errorf("read what the go command says of the module of Kind: %w", readErr)
+	}
+	if err != nil {
+		return module{}, fmt.Errorf("download the module of Kind: %w\n%s", err, kind.Error)
 	}
 	return kind, nil
 }

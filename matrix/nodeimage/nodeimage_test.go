@@ -39,16 +39,7 @@ func TestKindModuleInAnEmptyModuleCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty := t.TempDir()
-	t.Cleanup(func() { // the go command writes folders that can't be changed
-		_ = filepath.WalkDir(empty, func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.IsDir() {
-				err = os.Chmod(path, 0o755)
-			}
-			return err
-		})
-	})
-	t.Setenv("GOMODCACHE", empty)
+	empty := emptyModuleCache(t)
 	t.Setenv("GOPROXY", "file://"+filepath.Join(strings.TrimSpace(string(modules)), "cache", "download"))
 	fresh, err := kindModule(t.Context(), repository(t))
 	if err != nil {
@@ -60,6 +51,31 @@ func TestKindModuleInAnEmptyModuleCache(t *testing.T) {
 	if !exists(filepath.Join(fresh.Dir, "images", "base", "Dockerfile")) {
 		t.Errorf("%s is not Kind's module", fresh.Dir)
 	}
+}
+
+// A module that can't be downloaded is an error that says why.
+func TestKindModuleOutOfReach(t *testing.T) {
+	emptyModuleCache(t)
+	t.Setenv("GOPROXY", "off")
+	if _, err := kindModule(t.Context(), repository(t)); err == nil || !strings.Contains(err.Error(), "disabled by GOPROXY=off") {
+		t.Errorf("got %v, want the go command's reason", err)
+	}
+}
+
+// emptyModuleCache gives the go command a module cache of the test's own, and returns its folder.
+func emptyModuleCache(t *testing.T) string {
+	t.Helper()
+	empty := t.TempDir()
+	t.Cleanup(func() { // the go command writes folders that can't be changed
+		_ = filepath.WalkDir(empty, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				err = os.Chmod(path, 0o755)
+			}
+			return err
+		})
+	})
+	t.Setenv("GOMODCACHE", empty)
+	return empty
 }
 
 // Each program's module pins what it says: the Kubernetes version of the recipe, with all staging modules of the same
