@@ -25,6 +25,10 @@ const progressInterval = 5 * time.Second
 // build (docs/performance.md).
 const compilerGOGC = "400"
 
+// fewProcessors is the most processors for which one compiler of one thread each saves time, and a
+// tenth of the work (docs/performance.md). With more of them, all wait for the largest package.
+const fewProcessors = 2
+
 // Program is a Go main package and the way it is built.
 type Program struct {
 	// Name is the file name of the result. Default: the base name of the package or of Dir.
@@ -129,8 +133,13 @@ func compile(ctx context.Context, programs []Program, temp string, args []string
 	p, name := programs[0], names(programs)
 	total := countPackages(ctx, programs, progress)
 	args = append(append(args, "-v"), p.flags()...)
+	env := []string{"GOTMPDIR=" + temp}
+	if processors := runtime.GOMAXPROCS(0); processors <= fewProcessors {
+		args = append(args, fmt.Sprintf("-p=%d", processors))
+		env = append(env, "GOMAXPROCS=1")
+	}
 	cmd := p.command(ctx, append(args, packages(programs)...)...)
-	cmd.Env = append(cmd.Env, "GOTMPDIR="+temp)
+	cmd.Env = append(cmd.Env, env...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("build %s: %w", name, err)
